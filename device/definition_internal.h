@@ -15,6 +15,7 @@ typedef struct CornuDefinition {
     CornuOpReference       *reference;   /* NULL: by the body */
     CornuOpKernel          *kernel;      /* or NULL */
     bool                    is_composed; /* ops of it have a body */
+    bool                    by_body;     /* results have the types of the body's, type is NULL */
     struct CornuDefinition *next;
 } CornuDefinition;
 

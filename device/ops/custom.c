@@ -55,7 +55,10 @@ static CornuStatus custom_type(const CornuOpCall *call, CornuType *out)
     const CornuDefinition        *definition = custom->definition;
     CORNU__TRY(check_counts(call));
     const CornuOpArguments arguments = cornu__definition_arguments(call);
-    for (int i = 0; i < definition->outputs; i++) out[i] = call->in[0];
+    for (int i = 0; i < definition->outputs; i++)
+        out[i] = definition->by_body
+                     ? cornu_program_type(custom->body, custom->body->outputs[i].value)
+                     : call->in[0];
     if (definition->type) CORNU__TRY(definition->type(&arguments, out));
     return custom->body ? check_body(call, out) : CORNU_OK;
 }

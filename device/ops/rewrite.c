@@ -110,13 +110,18 @@ CornuProgram *cornu__rewrite_rounds(const CornuProgram *program, CornuRewriteOp 
     return result;
 }
 
+bool cornu__has_body(const CornuProgramOp *op)
+{
+    return cornu__op_rules(op->id)->decompose == CORNU_BODY &&
+           !cornu__is_primitive(op->id, &op->attributes);
+}
+
 static CornuStatus record_body(CornuRewrite *rewrite, const CornuProgramOp *op,
                                const void *context)
 {
     (void)context;
-    const bool has_body = cornu__op_rules(op->id)->decompose == CORNU_BODY &&
-                          !cornu__is_primitive(op->id, &op->attributes);
-    return has_body ? cornu__rewrite_decompose(rewrite, op) : cornu__rewrite_keep(rewrite, op);
+    return cornu__has_body(op) ? cornu__rewrite_decompose(rewrite, op)
+                               : cornu__rewrite_keep(rewrite, op);
 }
 
 CornuProgram *cornu__rewrite_bodies(const CornuProgram *program)

@@ -41,6 +41,8 @@ CornuProgram     *cornu__rewrite_rounds(const CornuProgram *program, CornuRewrit
 CornuProgram     *cornu__program_isolate(const CornuProgram *program, const CornuProgramOp *op,
                                          bool decomposed);
 
+/* Whether the op is one that is computed by its body, a program among its attributes. */
+bool              cornu__has_body(const CornuProgramOp *op);
 /* A copy with registered ops replaced by what they are composed of. */
 CornuProgram     *cornu__rewrite_bodies(const CornuProgram *program);
 

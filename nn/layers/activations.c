@@ -5,6 +5,7 @@
 
 #include "../../device/text/nearest.h"
 #include "../../device/status_internal.h"
+#include "../../tensor/function_internal.h"
 #include "../../tensor/functions/functions_internal.h"
 #include "../weights/weight_rules_internal.h"
 #include "layer_internal.h"
@@ -44,16 +45,38 @@ static CornuTensor *relu6(CornuTensor *x)
     return cornu_op_bounded_relu(x, 6.0);
 }
 
-static CornuTensor *leaky_relu(CornuTensor *x)
+/* Source: Klambauer et al., "Self-Normalizing Neural Networks", arXiv 1706.02515. */
+#define SELU_SCALE 1.0507009873554804934193349852946
+#define SELU_ALPHA 1.6732632423543772848170429916717
+
+static CornuTensor *selu(CornuTensor *x)
 {
-    CornuTensor *zero = cornu_op_constant_like(x, 0.0);
-    CornuTensor *positive = cornu_op_compare(x, CORNU_GREATER_EQUAL, zero);
-    return cornu_op_select(positive, x, cornu_op_scale(x, 0.2));
+    return cornu_op_scale(cornu_op_elu(x, SELU_ALPHA), SELU_SCALE);
 }
 
 static CornuTensor *hard_sigmoid(CornuTensor *x)
 {
     return cornu_op_scale(relu6(cornu_op_shift(x, 3.0)), 1.0 / 6.0);
+}
+
+static CornuTensor *keras_2_hard_sigmoid(CornuTensor *x)
+{
+    return cornu_op_clip(cornu_op_shift(cornu_op_scale(x, 0.2), 0.5), 0.0, 1.0);
+}
+
+static CornuTensor *sparse_sigmoid(CornuTensor *x)
+{
+    return cornu_op_scale(cornu_op_clip(cornu_op_shift(x, 1.0), 0.0, 2.0), 0.5);
+}
+
+static CornuTensor *hard_silu(CornuTensor *x)
+{
+    return cornu_op_multiply(x, cornu_activation_apply(CORNU_HARD_SIGMOID, x));
+}
+
+static CornuTensor *softsign(CornuTensor *x)
+{
+    return cornu_op_divide(x, cornu_op_shift(cornu_op_absolute(x), 1.0));
 }
 
 /* comparison(x, bound) ? a : b; the slope at the bound is that of the selected branch. */
@@ -150,52 +173,59 @@ static CornuTensor *sparsemax(CornuTensor *x)
     return cornu_op_convert(cornu_op_relu(cornu_op_subtract(z, t)), type.dtype);
 }
 
+/* Activations that files may have by name. Hard sigmoids are min(max(a x + b, 0), 1). */
+static const struct {
+    CornuFunction function;
+    int           count;
+    double        numbers[2];
+} functions[CORNU_ACTIVATION_COUNT] = {
+#define BY_NAME(called, formula) CORNU__FUNCTION(called, .of_one = formula)
+    [CORNU_SELU] = { BY_NAME("selu", selu), 2, { SELU_ALPHA, SELU_SCALE } },
+    [CORNU_HARD_SIGMOID] = { BY_NAME("hard_sigmoid", hard_sigmoid), 2, { 1.0 / 6.0, 0.5 } },
+    [CORNU_KERAS_2_HARD_SIGMOID] = { BY_NAME("hard_sigmoid", keras_2_hard_sigmoid), 2,
+                                     { 0.2, 0.5 } },
+    [CORNU_SPARSE_SIGMOID] = { BY_NAME("hard_sigmoid", sparse_sigmoid), 2, { 0.5, 0.5 } },
+    [CORNU_HARD_SILU] = { BY_NAME("hard_swish", hard_silu), 0, { 0 } },
+    [CORNU_SOFTSIGN] = { BY_NAME("softsign", softsign), 0, { 0 } },
+    [CORNU_HARD_TANH] = { BY_NAME("clip", hard_tanh), 2, { -1.0, 1.0 } },
+    [CORNU_HARD_SHRINK] = { BY_NAME("shrink", hard_shrink), 2, { 0.5, 0.0 } },
+    [CORNU_SOFT_SHRINK] = { BY_NAME("shrink", soft_shrink), 2, { 0.5, 0.5 } },
+    [CORNU_SPARSEMAX] = { BY_NAME("sparsemax", sparsemax), 0, { 0 } },
+#undef BY_NAME
+};
+
 CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x)
 {
-    /* Source: Klambauer et al., "Self-Normalizing Neural Networks", arXiv 1706.02515. */
-    const double selu_scale = 1.0507009873554804934193349852946;
-    const double selu_alpha = 1.6732632423543772848170429916717;
     const CornuLayer *layer = cornu__activation_layer(activation);
     if (layer) return cornu__activation_layer_apply(layer, x);
+    if ((unsigned)activation < CORNU_ACTIVATION_COUNT && functions[activation].function.of_one)
+        return cornu__function(&functions[activation].function, &x, 1,
+                               functions[activation].numbers, functions[activation].count);
     switch (activation) {
     case CORNU_LINEAR:       return x;
     case CORNU_RELU:         return cornu_op_relu(x);
     case CORNU_RELU6:        return relu6(x);
-    case CORNU_LEAKY_RELU:   return leaky_relu(x);
+    case CORNU_LEAKY_RELU:   return cornu__leaky_relu(x, 0.2);
     case CORNU_ELU:          return cornu_op_elu(x, 1.0);
-    case CORNU_SELU:         return cornu_op_scale(cornu_op_elu(x, selu_alpha), selu_scale);
     case CORNU_GELU:         return cornu__gelu(x);
     case CORNU_SILU:         return cornu_op_multiply(x, cornu_op_sigmoid(x));
     case CORNU_SIGMOID:      return cornu_op_sigmoid(x);
-    case CORNU_HARD_SIGMOID: return hard_sigmoid(x);
-    case CORNU_KERAS_2_HARD_SIGMOID:
-        return cornu_op_clip(cornu_op_shift(cornu_op_scale(x, 0.2), 0.5), 0.0, 1.0);
     case CORNU_TANH:         return cornu_op_tanh(x);
     case CORNU_SOFTMAX:      return cornu_op_softmax(x);
     case CORNU_SOFTPLUS:     return cornu_op_softplus(x);
-    case CORNU_SOFTSIGN:
-        return cornu_op_divide(x, cornu_op_shift(cornu_op_absolute(x), 1.0));
     case CORNU_MISH:
         return cornu_op_multiply(x, cornu_op_tanh(cornu_op_softplus(x)));
     case CORNU_EXPONENTIAL:  return cornu_op_exp(x);
     case CORNU_GELU_APPROXIMATE: return cornu__gelu_approximate(x);
-    case CORNU_HARD_SILU:    return cornu_op_multiply(x, hard_sigmoid(x));
-    case CORNU_HARD_TANH:    return hard_tanh(x);
-    case CORNU_HARD_SHRINK:  return hard_shrink(x);
-    case CORNU_SOFT_SHRINK:  return soft_shrink(x);
     case CORNU_TANH_SHRINK:  return cornu_op_subtract(x, cornu_op_tanh(x));
     case CORNU_CELU:         return cornu_op_elu(x, 1.0);
     case CORNU_LOG_SIGMOID:
         return cornu_op_negative(cornu_op_softplus(cornu_op_negative(x)));
     case CORNU_LOG_SOFTMAX:  return cornu_op_log_softmax(x);
-    case CORNU_SPARSE_SIGMOID:
-        return cornu_op_scale(cornu_op_clip(cornu_op_shift(x, 1.0), 0.0, 2.0), 0.5);
     case CORNU_SPARSE_PLUS:  return sparse_plus(x);
     case CORNU_SQUAREPLUS:   return squareplus(x);
     case CORNU_GLU:          return glu(x);
-    case CORNU_SPARSEMAX:    return sparsemax(x);
-    case CORNU_DEFAULT_ACTIVATION:
-    case CORNU_ACTIVATION_COUNT: break;
+    default: break;
     }
     return cornu__fail_null(CORNU_ERR_ARGUMENT, "activation %d, expected %d to %d",
                             (int)activation, CORNU_DEFAULT_ACTIVATION + 1,

@@ -262,14 +262,6 @@ CornuShape cornu__along(CornuShape input, int64_t bits, bool keep);
 /* CORNU_ERR_ARGUMENT for an epsilon that is negative or not finite. */
 CornuStatus cornu__check_epsilon(const char *layer, double epsilon);
 
-/* 1 / sqrt(mean of x^2 over the axes + epsilon); axes is a bit mask. */
-CornuTensor *cornu__inverse_root(CornuTensor *x, int64_t axes, double epsilon);
-
-/* y, f32, times weight 0 (if `scale`) plus the next weight (if `center`), each reshaped to `kept`
- * and broadcast to y's shape. */
-CornuTensor *cornu__scale_and_center(CornuLayer *layer, const CornuCall *call, CornuTensor *y,
-                                     CornuShape kept, bool scale, bool center);
-
 /* `given`, or `usual` where it is the default. */
 CornuInitializer cornu__initializer(CornuInitializer given, CornuInitializer usual);
 CornuActivation  cornu__activation(CornuActivation given, CornuActivation usual);

@@ -39,11 +39,31 @@ CornuTensor *cornu__asin(CornuTensor *x);
 CornuTensor *cornu__acos(CornuTensor *x);
 CornuTensor *cornu__atan(CornuTensor *x);
 
+/* ---- bends.c ---- */
+
+CornuTensor *cornu__leaky_relu(CornuTensor *x, double slope);        /* x >= 0 ? x : slope x */
+/* Likewise with slopes that broadcast to x. */
+CornuTensor *cornu__prelu(CornuTensor *x, CornuTensor *slopes);
+
 /* ---- gauss.c ---- */
 
 CornuTensor *cornu__erfc(CornuTensor *x);                            /* 1 - erf(x) */
 CornuTensor *cornu__gelu(CornuTensor *x);                /* x (1 + erf(x / sqrt(2))) / 2 */
 CornuTensor *cornu__gelu_approximate(CornuTensor *x);                /* by tanh */
+
+/* ---- normalization.c: x is f32; axes are bits; a scale and an offset, NULL for none, have the
+ * extents of x along the axes, or of its channels ---- */
+
+/* (x - mean) / sqrt(variance + epsilon) scale + offset; by groups of channels, of each row. */
+CornuTensor *cornu__layer_norm(CornuTensor *x, CornuTensor *scale, CornuTensor *offset,
+                               int64_t axes, double epsilon);
+CornuTensor *cornu__group_norm(CornuTensor *x, CornuTensor *scale, CornuTensor *offset, int axis,
+                               int64_t groups, double epsilon);
+/* x / sqrt(mean of x^2 + epsilon) scale; and the factor alone, of extent 1 along the axes. */
+CornuTensor *cornu__rms_norm(CornuTensor *x, CornuTensor *scale, int64_t axes, double epsilon);
+CornuTensor *cornu__inverse_root(CornuTensor *x, int64_t axes, double epsilon);
+/* x / its length, at least 1e-12. */
+CornuTensor *cornu__unit_norm(CornuTensor *x, int64_t axes);
 
 /* ---- rounding.c ---- */
 

@@ -1,4 +1,5 @@
 /* The complement of the error function, and gelu. */
+#include "../function_internal.h"
 #include "functions_internal.h"
 #include "select_internal.h"
 
@@ -25,16 +26,28 @@ CornuTensor *cornu__erfc(CornuTensor *x)
 
 /* Both as tf.nn.gelu orders the factors: in f16 x times a scaled gradient overflows before x / 2
  * does, and decides which steps a loss scale skips. */
-CornuTensor *cornu__gelu(CornuTensor *x)
+static CornuTensor *gelu(CornuTensor *x)
 {
     CornuTensor *erf = cornu_op_erf(cornu_op_scale(x, sqrt(0.5)));
     return cornu_op_multiply(cornu_op_scale(x, 0.5), cornu_op_shift(erf, 1.0));
 }
 
-CornuTensor *cornu__gelu_approximate(CornuTensor *x)
+CornuTensor *cornu__gelu(CornuTensor *x)
+{
+    static const CornuFunction function = CORNU__FUNCTION("gelu", .of_one = gelu);
+    return cornu__function(&function, &x, 1, NULL, 0);
+}
+
+static CornuTensor *gelu_approximate(CornuTensor *x)
 {
     CornuTensor *cube = cornu_op_multiply(x, cornu_op_square(x));
     CornuTensor *inner = cornu_op_add(x, cornu_op_scale(cube, 0.044715));
     CornuTensor *curve = cornu_op_tanh(cornu_op_scale(inner, sqrt(2.0 / acos(-1.0))));
     return cornu_op_multiply(cornu_op_scale(x, 0.5), cornu_op_shift(curve, 1.0));
+}
+
+CornuTensor *cornu__gelu_approximate(CornuTensor *x)
+{
+    static const CornuFunction function = CORNU__FUNCTION("gelu_tanh", .of_one = gelu_approximate);
+    return cornu__function(&function, &x, 1, NULL, 0);
 }

@@ -1,6 +1,7 @@
 /* Elementwise ops: recording and gradients. y = out[0], d = d_y[0]. */
 #include <math.h>
 
+#include "../function_internal.h"
 #include "../tensor_internal.h"
 
 static CornuTensor *binary(CornuOpId id, CornuTensor *a, CornuTensor *b)
@@ -80,10 +81,17 @@ CornuTensor *cornu_op_scale(CornuTensor *x, double factor)
     return cornu_op_multiply(x, cornu_op_constant_like(x, factor));
 }
 
+static CornuTensor *clip(CornuTensor *const *x, int count, const double *numbers)
+{
+    CornuTensor *at_least = cornu_op_maximum(x[0], cornu_op_constant_like(x[0], numbers[0]));
+    (void)count;
+    return cornu_op_minimum(at_least, cornu_op_constant_like(x[0], numbers[1]));
+}
+
 CornuTensor *cornu_op_clip(CornuTensor *x, double low, double high)
 {
-    CornuTensor *at_least = cornu_op_maximum(x, cornu_op_constant_like(x, low));
-    return cornu_op_minimum(at_least, cornu_op_constant_like(x, high));
+    static const CornuFunction function = CORNU__FUNCTION("clip", .formula = clip);
+    return cornu__function(&function, &x, 1, (double[]){ low, high }, 2);
 }
 
 CornuTensor *cornu_op_shift(CornuTensor *x, double term)

@@ -1,3 +1,4 @@
+#include "../function_internal.h"
 #include "../tensor_internal.h"
 
 CornuTensor *cornu_op_reduce_max(CornuTensor *x, int64_t axes, bool keep)
@@ -5,13 +6,20 @@ CornuTensor *cornu_op_reduce_max(CornuTensor *x, int64_t axes, bool keep)
     return cornu__reduce(CORNU_OP_REDUCE_MAX, x, axes, keep);
 }
 
-CornuTensor *cornu_op_reduce_mean(CornuTensor *x, int64_t axes, bool keep)
+static CornuTensor *mean(CornuTensor *const *x, int count, const double *numbers)
 {
-    CornuTensor *sum = cornu_op_reduce_sum(x, axes, keep);
+    CornuTensor *sum = cornu_op_reduce_sum(x[0], (int64_t)numbers[0], numbers[1] != 0.0);
+    (void)count;
     if (!sum) return NULL;
-    double before = (double)cornu_type_count(cornu_tensor_type(x));
+    double before = (double)cornu_type_count(cornu_tensor_type(x[0]));
     double after = (double)cornu_type_count(cornu_tensor_type(sum));
     return cornu_op_scale(sum, after / before);
+}
+
+CornuTensor *cornu_op_reduce_mean(CornuTensor *x, int64_t axes, bool keep)
+{
+    static const CornuFunction function = CORNU__FUNCTION("reduce_mean", .formula = mean);
+    return cornu__function(&function, &x, 1, (double[]){ (double)axes, keep }, 2);
 }
 
 CornuTensor *cornu_op_mean(CornuTensor *x)

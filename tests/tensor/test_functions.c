@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "../../device/program_internal.h"
+#include "../../tensor/function_internal.h"
 #include "../../tensor/functions/functions_internal.h"
 #include "../expect.h"
 
@@ -261,6 +263,55 @@ static void nan_is_the_last(void **state)
     cornu_device_close(device);
 }
 
+/* ---- Names in programs ---- */
+
+static CornuTensor *scores(CornuTensor *x, CornuTensor *scale)
+{
+    return cornu__leaky_relu(cornu__layer_norm(x, scale, NULL, 2, 0.25), 0.5);
+}
+
+/* A graph records the ops of functions; one that keeps functions records their names, operands and
+ * numbers in place of them, and computes the same. */
+static void names_are_kept_where_asked(void **state)
+{
+    static const float x[] = { 1, 2, 4, -3, 0, 5 }, scale[] = { 1, -2, 0.5F };
+    float              y[2][6];
+    (void)state;
+    CornuDevice *device = cornu_device_open("reference");
+    for (int kept = 0; kept < 2; kept++) {
+        CornuGraph *graph = cornu_graph_create(device);
+        if (kept) cornu__graph_keep_functions(graph);
+        CornuTensor *in[] = { cornu_graph_input(graph, cornu_type(CORNU_F32, 2, 3)),
+                              cornu_graph_input(graph, cornu_type(CORNU_F32, 3)) };
+        CornuTensor *out = scores(in[0], in[1]);
+        CornuArray   to = cornu_array(y[kept], CORNU_F32, 2, 3);
+        assert_non_null(out);
+        cornu_graph_feed(in[0], cornu_array((void *)x, CORNU_F32, 2, 3));
+        cornu_graph_feed(in[1], cornu_array((void *)scale, CORNU_F32, 3));
+        assert_int_equal(cornu_run(graph, &out, 1, &to), CORNU_OK);
+        const CornuProgram *program = cornu_graph_program(graph);
+        int                 named = 0;
+        for (int i = 0; i < program->op_count; i++) {
+            const CornuProgramOp         *op = &program->ops[i];
+            const CornuAttributes_CUSTOM *custom = &op->attributes.custom;
+            if (op->id != CORNU_OP_CUSTOM) continue;
+            assert_true(custom->definition->by_body);
+            assert_string_equal(custom->definition->name, named ? "leaky_relu" : "layer_norm");
+            assert_int_equal(op->in_count, named ? 1 : 2);
+            assert_int_equal(custom->number_count, named ? 1 : 4);
+            assert_true(custom->numbers[0] == (named ? 0.5 : 0.25));
+            named++;
+        }
+        assert_int_equal(named, kept ? 2 : 0);
+        if (kept) assert_int_equal(program->op_count, 2);
+        cornu_graph_free(graph);
+    }
+    /* Row 0: mean 7/3, variance 14/9; (1 - 7/3) / sqrt(14/9 + 1/4) = -0.99227788, then halved. */
+    assert_true(fabs((double)y[0][0] + 0.49613894) < 1e-6);
+    for (int i = 0; i < 6; i++) assert_true(y[0][i] == y[1][i]);
+    cornu_device_close(device);
+}
+
 int main(void)
 {
 #define ON(test, device) { #test " on " device, test, NULL, NULL, device }
@@ -274,6 +325,7 @@ int main(void)
         ON(nan_is_the_last, "cpu"),
         ON(nan_is_the_last, "reference"),
         cmocka_unit_test(slopes_are_those_of_the_functions),
+        cmocka_unit_test(names_are_kept_where_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* ReLU, LeakyReLU, PReLU and ELU. */
+#include "../../../tensor/functions/functions_internal.h"
 #include "../layer_internal.h"
 
 #include <math.h>
@@ -8,14 +9,6 @@ static CornuStatus check_number(const char *name, const char *argument, double v
     if (value >= 0.0 && isfinite(value)) return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %g, expected 0 or more", name, argument,
                        value);
-}
-
-/* x >= 0 ? x : slope x */
-static CornuTensor *leaky(CornuTensor *x, double slope)
-{
-    CornuTensor *positive = cornu_op_compare(x, CORNU_GREATER_EQUAL,
-                                             cornu_op_constant_like(x, 0.0));
-    return cornu_op_select(positive, x, cornu_op_scale(x, slope));
 }
 
 /* ---- ReLU ---- */
@@ -31,7 +24,8 @@ static CornuTensor *relu_call(CornuLayer *layer, const CornuCall *call, CornuTen
     const double slope = config->negative_slope, threshold = config->threshold;
     const double most = cornu__number(config->max_value, 0.0);
     (void)call;
-    if (slope != 0.0 && threshold == 0.0 && config->max_value == 0.0) return leaky(x, slope);
+    if (slope != 0.0 && threshold == 0.0 && config->max_value == 0.0)
+        return cornu__leaky_relu(x, slope);
     if (slope == 0.0 && threshold == 0.0 && most > 0.0) return cornu_op_bounded_relu(x, most);
     CornuTensor *y = cornu_op_relu(x);
     if (threshold != 0.0) {
@@ -86,7 +80,7 @@ typedef struct {
 static CornuTensor *leaky_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     (void)call;
-    return leaky(x, ((LeakyRelu *)layer)->config.negative_slope);
+    return cornu__leaky_relu(x, ((LeakyRelu *)layer)->config.negative_slope);
 }
 
 static CornuLayer *leaky_from(const void *config) { return cornu_leaky_relu_from(config); }
@@ -139,10 +133,7 @@ static CornuStatus prelu_build(CornuLayer *layer, CornuShape input)
 
 static CornuTensor *prelu_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    CornuTensor *below = cornu_op_relu(cornu_op_negative(x));
-    CornuTensor *slope = cornu_layer_read(layer, call, 0);
-    CornuTensor *y = cornu_op_subtract(cornu_op_relu(x), cornu_op_multiply(slope, below));
-    return cornu_op_convert(y, layer->result);
+    return cornu_op_convert(cornu__prelu(x, cornu_layer_read(layer, call, 0)), layer->result);
 }
 
 static CornuLayer *prelu_from(const void *config) { return cornu_prelu_from(config); }

@@ -1,3 +1,4 @@
+#include "../../../tensor/function_internal.h"
 #include "../layer_internal.h"
 
 #include <string.h>
@@ -14,13 +15,21 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
 }
 
 /* Subtracts the largest element first, so that no exponential overflows. */
-static CornuTensor *softmax(CornuTensor *x, int64_t axes)
+static CornuTensor *over_axes(CornuTensor *const *x, int count, const double *numbers)
 {
-    if (!x) return NULL;
-    if (axes == INT64_C(1) << (cornu_tensor_shape(x).rank - 1)) return cornu_op_softmax(x);
-    CornuTensor *below = cornu_op_subtract(x, cornu_op_reduce_max(x, axes, true));
+    const int64_t axes = (int64_t)numbers[0];
+    (void)count;
+    CornuTensor *below = cornu_op_subtract(x[0], cornu_op_reduce_max(x[0], axes, true));
     CornuTensor *exps = cornu_op_exp(below);
     return cornu_op_divide(exps, cornu_op_reduce_sum(exps, axes, true));
+}
+
+static CornuTensor *softmax(CornuTensor *x, int64_t axes)
+{
+    static const CornuFunction function = CORNU__FUNCTION("softmax", .formula = over_axes);
+    if (!x) return NULL;
+    if (axes == INT64_C(1) << (cornu_tensor_shape(x).rank - 1)) return cornu_op_softmax(x);
+    return cornu__function(&function, &x, 1, (double[]){ (double)axes }, 1);
 }
 
 /* Whether the mask broadcasts to x, aligned at the right. */

@@ -1,4 +1,5 @@
 /* Concatenate and Dot. Source: keras/src/layers/merging/concatenate.py, dot.py. */
+#include "../../../tensor/functions/functions_internal.h"
 #include "../layer_internal.h"
 
 /* Negative axes count from the last; 0, the batch, for an axis that does not exist. */
@@ -115,14 +116,6 @@ static CornuStatus dot_build(CornuLayer *layer, const CornuShape *in, int in_cou
                        cornu_shape_print(&second, in[1]), a, b);
 }
 
-/* x / |x| along an axis. Source: keras/src/ops/nn.py, normalize; its epsilon is 1e-12. */
-static CornuTensor *normalized(CornuTensor *x, int axis)
-{
-    CornuTensor *squares = cornu_op_reduce_sum(cornu_op_square(x), INT64_C(1) << axis, true);
-    CornuTensor *least = squares ? cornu_op_constant_like(squares, 1e-24) : NULL;
-    return cornu_op_multiply(x, cornu_op_rsqrt(cornu_op_maximum(squares, least)));
-}
-
 /* (B, rest, n) with the given axis last and all others folded into one. */
 static CornuTensor *with_last(CornuTensor *x, int axis)
 {
@@ -148,7 +141,8 @@ static CornuTensor *dot_call(CornuLayer *layer, const CornuCall *call, CornuTens
         result.extent[0] = shape.extent[0];
         for (int k = 1; k < shape.rank && result.rank < CORNU_MAX_RANK; k++)
             if (k != axis) result.extent[result.rank++] = shape.extent[k];
-        x[i] = ((Dot *)layer)->config.normalize ? normalized(in[i], axis) : in[i];
+        x[i] = ((Dot *)layer)->config.normalize ? cornu__unit_norm(in[i], INT64_C(1) << axis)
+                                                : in[i];
         x[i] = with_last(x[i], axis);
     }
     if (result.rank == 1) result.extent[result.rank++] = 1;

@@ -1,4 +1,4 @@
-/* Shared by normalization layers: axes as arguments, epsilon, scale and offset. */
+/* Shared by normalization layers: axes as arguments, epsilon. */
 #include "../layer_internal.h"
 
 CornuStatus cornu__axes(const char *layer, int64_t one, const int64_t *several, int64_t *to)
@@ -42,23 +42,4 @@ CornuStatus cornu__check_epsilon(const char *layer, double epsilon)
     if (epsilon >= 0.0 && epsilon < 1e30) return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .epsilon is %g, expected 0 or more", layer,
                        epsilon);
-}
-
-CornuTensor *cornu__inverse_root(CornuTensor *x, int64_t axes, double epsilon)
-{
-    CornuTensor *squares = cornu_op_reduce_mean(cornu_op_square(x), axes, true);
-    return cornu_op_rsqrt(cornu_op_shift(squares, epsilon));
-}
-
-CornuTensor *cornu__scale_and_center(CornuLayer *layer, const CornuCall *call, CornuTensor *y,
-                                     CornuShape kept, bool scale, bool center)
-{
-    int next = 0;
-    if (scale)
-        y = cornu_op_multiply(y, cornu_op_reshape(
-            cornu_layer_read_as(layer, call, next++, CORNU_F32), kept));
-    if (center)
-        y = cornu_op_add(y, cornu_op_reshape(
-            cornu_layer_read_as(layer, call, next, CORNU_F32), kept));
-    return y;
 }

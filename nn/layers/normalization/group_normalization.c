@@ -1,3 +1,4 @@
+#include "../../../tensor/functions/functions_internal.h"
 #include "../layer_internal.h"
 
 typedef struct {
@@ -36,30 +37,17 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     return cornu_layer_weight_rules(layer, config->beta_regularizer, config->beta_constraint);
 }
 
-/* x's shape with the axis of channels split into groups and channels per group. */
-static CornuShape grouped(const GroupNormalization *self, CornuShape shape)
-{
-    CornuShape to = { .rank = shape.rank + 1 };
-    for (int i = 0; i < shape.rank; i++) to.extent[i + (i > self->axis)] = shape.extent[i];
-    to.extent[self->axis] = self->groups;
-    to.extent[self->axis + 1] = shape.extent[self->axis] / self->groups;
-    return to;
-}
-
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const GroupNormalization *self = (GroupNormalization *)layer;
     const CornuGroupNormalizationConfig *config = &self->config;
-    const CornuShape shape = cornu_tensor_shape(x), split = grouped(self, shape);
-    const int64_t    groups = INT64_C(1) << self->axis, channels = groups << 1;
-    const int64_t    reduced = ((INT64_C(1) << split.rank) - 1) & ~groups & ~INT64_C(1);
-    const CornuShape kept = cornu__along(split, groups | channels, true);
-    x = cornu_op_reshape(cornu_op_convert(x, CORNU_F32), split);
-    CornuTensor *centred = cornu_op_subtract(x, cornu_op_reduce_mean(x, reduced, true));
-    CornuTensor *inverse = cornu__inverse_root(centred, reduced, config->epsilon);
-    CornuTensor *y = cornu__scale_and_center(layer, call, cornu_op_multiply(centred, inverse), kept,
-                                             !config->no_scale, !config->no_center);
-    return cornu_op_convert(cornu_op_reshape(y, shape), layer->result);
+    CornuTensor *gamma = NULL, *beta = NULL;
+    int          next = 0;
+    x = cornu_op_convert(x, CORNU_F32);
+    if (!config->no_scale) gamma = cornu_layer_read_as(layer, call, next++, CORNU_F32);
+    if (!config->no_center) beta = cornu_layer_read_as(layer, call, next, CORNU_F32);
+    CornuTensor *y = cornu__group_norm(x, gamma, beta, self->axis, self->groups, config->epsilon);
+    return cornu_op_convert(y, layer->result);
 }
 
 static CornuLayer *from(const void *config) { return cornu_group_normalization_from(config); }

@@ -1,4 +1,5 @@
 /* LayerNormalization, RMSNormalization and UnitNormalization. */
+#include "../../../tensor/functions/functions_internal.h"
 #include "../layer_internal.h"
 
 #include <string.h>
@@ -33,17 +34,29 @@ static CornuStatus layer_build(CornuLayer *layer, CornuShape input)
     return cornu_layer_weight_rules(layer, config->beta_regularizer, config->beta_constraint);
 }
 
+/* With rms_scaling x itself is divided by its deviation. */
+static CornuTensor *rms_scaled(CornuTensor *x, CornuTensor *gamma, int64_t axes, double epsilon)
+{
+    if (!x) return NULL;
+    CornuTensor *centred = cornu_op_subtract(x, cornu_op_reduce_mean(x, axes, true));
+    CornuTensor *y = cornu_op_multiply(x, cornu__inverse_root(centred, axes, epsilon));
+    return cornu_op_multiply(
+        y, cornu_op_reshape(gamma, cornu__along(cornu_tensor_shape(x), axes, true)));
+}
+
 static CornuTensor *layer_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const LayerNormalization *self = (LayerNormalization *)layer;
     const CornuLayerNormalizationConfig *config = &self->config;
-    const CornuShape kept = cornu__along(cornu_tensor_shape(x), self->axes, true);
+    CornuTensor *gamma = NULL, *beta = NULL;
+    int          next = 0;
     x = cornu_op_convert(x, CORNU_F32);
-    CornuTensor *centred = cornu_op_subtract(x, cornu_op_reduce_mean(x, self->axes, true));
-    CornuTensor *inverse = cornu__inverse_root(centred, self->axes, config->epsilon);
-    CornuTensor *y = cornu_op_multiply(config->rms_scaling ? x : centred, inverse);
-    y = cornu__scale_and_center(layer, call, y, kept, has_gamma(config), !config->no_center);
-    return cornu_op_convert(y, layer->result);
+    if (has_gamma(config)) gamma = cornu_layer_read_as(layer, call, next++, CORNU_F32);
+    if (!config->no_center) beta = cornu_layer_read_as(layer, call, next, CORNU_F32);
+    return cornu_op_convert(
+        config->rms_scaling ? rms_scaled(x, gamma, self->axes, config->epsilon)
+                            : cornu__layer_norm(x, gamma, beta, self->axes, config->epsilon),
+        layer->result);
 }
 
 static CornuLayer *layer_from(const void *config) { return cornu_layer_normalization_from(config); }
@@ -115,11 +128,9 @@ static CornuStatus rms_build(CornuLayer *layer, CornuShape input)
 static CornuTensor *rms_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const RmsNormalization *self = (RmsNormalization *)layer;
-    const CornuShape kept = cornu__along(cornu_tensor_shape(x), self->axes, true);
     x = cornu_op_convert(x, CORNU_F32);
-    CornuTensor *inverse = cornu__inverse_root(x, self->axes, self->config.epsilon);
-    CornuTensor *y = cornu__scale_and_center(layer, call, cornu_op_multiply(x, inverse), kept,
-                                             true, false);
+    CornuTensor *scale = cornu_layer_read_as(layer, call, 0, CORNU_F32);
+    CornuTensor *y = cornu__rms_norm(x, scale, self->axes, self->config.epsilon);
     return cornu_op_convert(y, layer->result);
 }
 
@@ -171,11 +182,8 @@ static CornuStatus unit_build(CornuLayer *layer, CornuShape input)
 static CornuTensor *unit_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     (void)call;
-    x = cornu_op_convert(x, CORNU_F32);
-    CornuTensor *squares = cornu_op_reduce_sum(cornu_op_square(x),
-                                               ((UnitNormalization *)layer)->axes, true);
-    CornuTensor *least = squares ? cornu_op_constant_like(squares, 1e-24) : NULL;
-    CornuTensor *y = cornu_op_multiply(x, cornu_op_rsqrt(cornu_op_maximum(squares, least)));
+    CornuTensor *y = cornu__unit_norm(cornu_op_convert(x, CORNU_F32),
+                                      ((UnitNormalization *)layer)->axes);
     return cornu_op_convert(y, layer->result);
 }
 

@@ -150,8 +150,7 @@ CornuTensor *cornu__operation_layer_norm(const CornuOperands *o)
     const int64_t axes = normalized_axes(o, x, cornu__argument(o, "gamma", 1) ||
                                                    cornu__argument(o, "beta", 2));
     if (!axes) return NULL;
-    x = cornu_op_subtract(x, cornu_op_reduce_mean(x, axes, true));
-    CornuTensor *y = cornu_op_multiply(x, cornu__inverse_root(x, axes, epsilon));
+    CornuTensor *y = cornu__layer_norm(x, NULL, NULL, axes, epsilon);
     y = combined(o, y, "gamma", 1, cornu_op_multiply);
     y = combined(o, y, "beta", 2, cornu_op_add);
     return cornu_op_convert(y, cornu_tensor_type(given).dtype);
@@ -165,7 +164,7 @@ CornuTensor *cornu__operation_rms_norm(const CornuOperands *o)
     if (!x) return NULL;
     const int64_t axes = normalized_axes(o, x, cornu__argument(o, "scale", 1) != NULL);
     if (!axes) return NULL;
-    CornuTensor *y = cornu_op_multiply(x, cornu__inverse_root(x, axes, epsilon));
+    CornuTensor *y = cornu__rms_norm(x, NULL, axes, epsilon);
     y = combined(o, y, "scale", 1, cornu_op_multiply);
     return cornu_op_convert(y, cornu_tensor_type(given).dtype);
 }

@@ -16,32 +16,27 @@ static CornuStatus binary(const Step *step, const char *operator)
     return cornu__lite_give(step, two(step->to, operator, a, b));
 }
 
-/* An activation of Keras that is the operator. */
-static CornuStatus activate(const Step *step, CornuActivation activation)
-{
-    CORNU__TRY(cornu__lite_expect(step, 1, -1));
-    const int x = cornu__lite_value(step, 0);
-    return cornu__lite_give(step, cornu__onnx_activate(step->to, activation, x));
-}
-
 #define UNARY(name, operator) \
     static CornuStatus name(const Step *step) { return unary(step, operator); }
 #define BINARY(name, operator) \
     static CornuStatus name(const Step *step) { return binary(step, operator); }
-#define ACTIVATION(name, activation) \
-    static CornuStatus name(const Step *step) { return activate(step, activation); }
 UNARY(absolute, "Abs")
 UNARY(cosine, "Cos")
+UNARY(elu, "Elu")
 UNARY(exponential, "Exp")
+UNARY(hard_swish, "HardSwish")
 UNARY(round_down, "Floor")
 UNARY(round_even, "Round")
 UNARY(round_up, "Ceil")
 UNARY(sign_of, "Sign")
 UNARY(logarithm, "Log")
+UNARY(logistic, "Sigmoid")
 UNARY(negative, "Neg")
 UNARY(opposite, "Not")
+UNARY(relu, "Relu")
 UNARY(sine, "Sin")
 UNARY(square_root, "Sqrt")
+UNARY(tanh_, "Tanh")
 BINARY(add, "Add")
 BINARY(subtract, "Sub")
 BINARY(multiply, "Mul")
@@ -57,17 +52,25 @@ BINARY(greater_equal, "GreaterOrEqual")
 BINARY(both, "And")
 BINARY(either, "Or")
 BINARY(prelu, "PRelu")
-ACTIVATION(elu, CORNU_ELU)
-ACTIVATION(hard_swish, CORNU_HARD_SILU)
-ACTIVATION(logistic, CORNU_SIGMOID)
-ACTIVATION(log_softmax, CORNU_LOG_SOFTMAX)
-ACTIVATION(relu, CORNU_RELU)
-ACTIVATION(relu6, CORNU_RELU6)
-ACTIVATION(relu_n1_to_1, CORNU_HARD_TANH)
-ACTIVATION(tanh_, CORNU_TANH)
 #undef UNARY
 #undef BINARY
-#undef ACTIVATION
+
+static CornuStatus clip(const Step *step, double low, double high)
+{
+    CORNU__TRY(cornu__lite_expect(step, 1, -1));
+    return cornu__lite_give(step, cornu__onnx_clip(step->to, cornu__lite_value(step, 0), low,
+                                                   high));
+}
+
+static CornuStatus relu6(const Step *step) { return clip(step, 0.0, 6.0); }
+static CornuStatus relu_n1_to_1(const Step *step) { return clip(step, -1.0, 1.0); }
+
+static CornuStatus log_softmax(const Step *step)
+{
+    CORNU__TRY(cornu__lite_expect(step, 1, -1));
+    const int x = cornu__lite_value(step, 0);
+    return cornu__lite_give(step, cornu__onnx_node(step->to, "LogSoftmax", &x, 1, NULL, 0, 1));
+}
 
 static CornuStatus inverse_root(const Step *step)
 {
@@ -133,7 +136,7 @@ static CornuStatus softmax(const Step *step)
     const double beta = (double)step->op->options.beta;
     int          x = cornu__lite_value(step, 0);
     if (beta != 1.0) x = scaled(step->to, x, beta);
-    return cornu__lite_give(step, cornu__onnx_activate(step->to, CORNU_SOFTMAX, x));
+    return cornu__lite_give(step, cornu__onnx_softmax(step->to, x, -1));
 }
 
 /* Values are real numbers already, those of f16 too. */

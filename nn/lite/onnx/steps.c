@@ -117,9 +117,8 @@ static int fused(CornuOnnx *to, CornuLiteActivation activation, int y)
     switch (activation) {
     case CORNU_LITE_LINEAR:     break;
     case CORNU_LITE_FUSED_RELU: return one(to, "Relu", y);
-    case CORNU_LITE_FUSED_RELU_N1_TO_1:
-        return cornu__onnx_activate(to, CORNU_HARD_TANH, y);
-    case CORNU_LITE_FUSED_RELU6: return cornu__onnx_activate(to, CORNU_RELU6, y);
+    case CORNU_LITE_FUSED_RELU_N1_TO_1: return cornu__onnx_clip(to, y, -1.0, 1.0);
+    case CORNU_LITE_FUSED_RELU6: return cornu__onnx_clip(to, y, 0.0, 6.0);
     case CORNU_LITE_FUSED_TANH:  return one(to, "Tanh", y);
     }
     return y;

@@ -173,7 +173,7 @@ static CornuStatus attend(const CornuOnnxCall *call)
                                 heads.shared, S);
     CORNU__TRY(mask_of(call, value, &mask));
     if (mask) scores = selected(to, mask, scores, cornu__onnx_scalar(to, -1e9));
-    scores = cornu__onnx_activate(to, CORNU_SOFTMAX, scores);
+    scores = cornu__onnx_softmax(to, scores, -1);
     if (mask && (scores_too || number(layer, "dropout") > 0.0))   /* see layers/attention/heads.c */
         scores = selected(to, mask, scores, cornu__onnx_scalar(to, 0.0));
     int y = by_heads(to, scores, cornu_shape(0, heads.query, T, S),
@@ -282,7 +282,7 @@ static CornuStatus weigh(const CornuOnnxCall *call, int scores)
     if (call->masks[VALUE])
         mask = both(to, mask, cornu__onnx_reshape(to, call->masks[VALUE], cornu_shape(0, 1, S)));
     if (mask) scores = selected(to, mask, scores, shifted(to, scores, -1e9));
-    const int p = cornu__onnx_activate(to, CORNU_SOFTMAX, scores);
+    const int p = cornu__onnx_softmax(to, scores, -1);
     call->out[0] = joined(to, "MatMul", p, call->in[VALUE]);
     if (call->masks[QUERY]) {
         const int counts = cornu__onnx_reshape(to, call->masks[QUERY], cornu_shape(0, T, 1));

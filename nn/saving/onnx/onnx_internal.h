@@ -121,7 +121,8 @@ int cornu__onnx_vector(CornuOnnx *to, const int64_t *extents, int count);
  * All shapes have an open batch; other extents may be open. */
 typedef struct {
     CornuOnnx        *to;
-    const CornuLayer *layer;
+    const CornuLayer *layer;            /* NULL for the activation alone, of one operand: */
+    CornuActivation   activation;
     const int        *in, *masks;
     bool              mask_given;       /* to this call; else masks come with the inputs */
     const CornuShape *shapes;           /* of the inputs */

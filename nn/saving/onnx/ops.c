@@ -7,31 +7,17 @@
 #include <math.h>
 #include <string.h>
 
-/* An op as its writer sees it. */
-typedef struct {
-    CornuOnnxProgram      *program;
-    CornuOnnx             *to;
-    const CornuProgramOp  *op;
-    int                    number;       /* in the programs of all worlds */
-    const CornuAttributes *attributes;
-    const CornuValue      *in;
-    CornuValue             out;
-} Op;
-
-typedef CornuStatus Writer(const Op *op);
+typedef CornuOnnxOp Op;
 
 static CornuType type_of(const Op *op, CornuValue value)
 {
     return op->program->program->values[value].type;
 }
 
-static int full(const Op *op, int i) { return cornu__onnx_full(op->program, op->in[i]); }
+static int full(const Op *op, int i) { return cornu__onnx_operand(op, i); }
 
-static CornuStatus give(const Op *op, int value)
-{
-    cornu__onnx_set(op->program, op->out, value);
-    return CORNU_OK;
-}
+static CornuStatus give(const Op *op, int value) { return cornu__onnx_give(op, value); }
+static CornuStatus keep(const Op *op, int value) { return cornu__onnx_keep(op, value); }
 
 /* The attributes of the op in another world. */
 static const CornuAttributes *in_world(const Op *op, int world)
@@ -39,16 +25,8 @@ static const CornuAttributes *in_world(const Op *op, int world)
     return &op->program->worlds[world]->ops[op->number].attributes;
 }
 
-static CornuStatus refuse(const Op *op, const char *why)
-{
-    return cornu__fail(CORNU_ERR_UNSUPPORTED, "the op %s is not available in ONNX files, %s",
-                       cornu_program_op_name(op->op), why);
-}
-
-static CornuStatus refuse_batch(const Op *op)
-{
-    return refuse(op, "what it computes depends on unknown extents in a way that has no nodes");
-}
+static CornuStatus refuse(const Op *op, const char *why) { return cornu__onnx_refuse_op(op, why); }
+static CornuStatus refuse_batch(const Op *op) { return cornu__onnx_refuse_open(op); }
 
 /* ---- Sources, and what only repeats ---- */
 
@@ -60,12 +38,6 @@ static int typed_scalar(CornuOnnx *to, CornuDtype dtype, double value)
         return cornu__onnx_constant(to, cornu_array_from((void *)&flag, cornu_scalar(dtype)));
     if (cornu_dtype_is_float(dtype)) return cornu__onnx_scalar(to, value);
     return cornu__onnx_constant(to, cornu_array_from((void *)&whole, cornu_scalar(CORNU_I64)));
-}
-
-static void keep_small(const Op *op, int value, CornuShape extents)
-{
-    op->program->small[op->out] = value;
-    op->program->extents[op->out] = extents;
 }
 
 /* A number that depends on an open extent: is the extent, or its inverse, as in means. 0 if it is
@@ -100,12 +72,12 @@ static CornuStatus constant(const Op *op)
         const int number = open_number(op, type);
         if (!number) return refuse_batch(op);
         if (type.shape.rank == 0) return give(op, number);
-        keep_small(op, number, (CornuShape){ 0 });
+        cornu__onnx_keep_small(op, number, (CornuShape){ 0 });
         return CORNU_OK;
     }
     const int       value = typed_scalar(op->to, type.dtype, op->attributes->constant.value);
     if (type.shape.rank == 0) return give(op, value);
-    keep_small(op, value, (CornuShape){ 0 });
+    cornu__onnx_keep_small(op, value, (CornuShape){ 0 });
     return CORNU_OK;
 }
 
@@ -126,7 +98,7 @@ static CornuStatus iota(const Op *op)
     int64_t flat[CORNU_MAX_RANK];
     for (int i = 0; i < kept.rank; i++) flat[i] = i == axis ? -1 : 1;
     y = joined(op->to, "Reshape", y, cornu__onnx_integers(op->to, flat, kept.rank));
-    keep_small(op, y, kept);
+    cornu__onnx_keep_small(op, y, kept);
     return CORNU_OK;
 }
 
@@ -139,47 +111,18 @@ static CornuStatus broadcast(const Op *op)
     } else if (!cornu__onnx_extents(op->program, x, &shape)) {
         return refuse_batch(op);
     }
-    keep_small(op, cornu__onnx_small(op->program, x), shape);
+    cornu__onnx_keep_small(op, cornu__onnx_small(op->program, x), shape);
     return CORNU_OK;
 }
 
 /* ---- Elementwise ---- */
-
-/* The extents that two small values have together: axes are aligned at the right. */
-static CornuShape joined_extents(CornuShape a, CornuShape b)
-{
-    CornuShape wide = a.rank > b.rank ? a : b, thin = a.rank > b.rank ? b : a;
-    for (int i = 0; i < thin.rank; i++) {
-        int64_t *extent = &wide.extent[wide.rank - thin.rank + i];
-        if (*extent == 1) *extent = thin.extent[i];
-    }
-    return wide;
-}
-
-/* Keeps the value of an elementwise op: of small operands it is small, unless together they have
- * its extents. */
-static CornuStatus keep(const Op *op, int value)
-{
-    CornuShape extents = { 0 }, shape;
-    for (int i = 0; i < op->op->in_count; i++) {
-        if (!op->program->small[op->in[i]]) return give(op, value);
-        extents = joined_extents(extents, op->program->extents[op->in[i]]);
-    }
-    if (!cornu__onnx_extents(op->program, op->out, &shape)) return refuse_batch(op);
-    if (cornu_shape_equal(extents, shape)) return give(op, value);
-    keep_small(op, value, extents);
-    return CORNU_OK;
-}
 
 static int small(const Op *op, int i) { return cornu__onnx_small(op->program, op->in[i]); }
 
 static CornuStatus elementwise(const Op *op, const char *operator,
                                const CornuOnnxAttribute *attributes, int attribute_count)
 {
-    int in[3];
-    for (int i = 0; i < op->op->in_count; i++) in[i] = small(op, i);
-    return keep(op, cornu__onnx_node(op->to, operator, in, op->op->in_count, attributes,
-                                     attribute_count, 1));
+    return cornu__onnx_op_elementwise(op, operator, attributes, attribute_count);
 }
 
 #define ELEMENTWISE(name, operator) \
@@ -200,7 +143,6 @@ ELEMENTWISE(softplus, "Softplus")
 ELEMENTWISE(relu, "Relu")
 ELEMENTWISE(add, "Add")
 ELEMENTWISE(subtract, "Sub")
-ELEMENTWISE(multiply, "Mul")
 ELEMENTWISE(divide, "Div")
 ELEMENTWISE(maximum, "Max")
 ELEMENTWISE(minimum, "Min")
@@ -217,9 +159,9 @@ static CornuStatus elu(const Op *op)
 static CornuStatus select_(const Op *op)
 {
     if (type_of(op, op->out).dtype != CORNU_BOOL) return elementwise(op, "Where", NULL, 0);
-    const int a = joined(op->to, "And", small(op, 0), small(op, 1));
-    const int b = joined(op->to, "And", one(op->to, "Not", small(op, 0)), small(op, 2));
-    return keep(op, joined(op->to, "Or", a, b));
+    const int a = two(op->to, "And", small(op, 0), small(op, 1));
+    const int b = two(op->to, "And", one(op->to, "Not", small(op, 0)), small(op, 2));
+    return keep(op, two(op->to, "Or", a, b));
 }
 
 /* Writes further nodes after an elementwise one, which read its result as it is kept. */
@@ -229,19 +171,61 @@ static int *kept_value(const Op *op)
                                       : &op->program->small[op->out];
 }
 
+static CornuStatus bounded_relu(const Op *op)
+{
+    return cornu__onnx_op_clip(op, 0.0, op->attributes->bound.bound);
+}
+
+/* ---- Inverse roots: what is only a factor divides by the root ---- */
+
+/* The inverse root of which this value is a broadcast, or which it is; NULL if it is of no such. */
+static const CornuProgramOp *root_of(const CornuProgram *program, CornuValue value)
+{
+    const CornuProgramOp *op;
+    for (int at; (at = program->values[value].op) >= 0;
+         value = cornu_program_operands(program, op)[0]) {
+        op = &program->ops[at];
+        if (op->id == CORNU_OP_RSQRT) return op;
+        if (op->id != CORNU_OP_BROADCAST) return NULL;
+    }
+    return NULL;
+}
+
+/* Whether all that reads the value multiplies by it something else. */
+static bool is_factor(const CornuProgram *program, CornuValue value)
+{
+    for (int i = 0; i < program->output_count; i++)
+        if (program->outputs[i].value == value) return false;
+    for (int i = program->values[value].op + 1; i < program->op_count; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        const CornuValue     *in = cornu_program_operands(program, op);
+        for (int k = 0; k < op->in_count; k++) {
+            if (in[k] != value) continue;
+            if (op->id == CORNU_OP_BROADCAST && is_factor(program, op->out_first)) continue;
+            if (op->id != CORNU_OP_MULTIPLY || root_of(program, in[1 - k])) return false;
+        }
+    }
+    return true;
+}
+
 static CornuStatus inverse_root(const Op *op)
 {
     CORNU__TRY(elementwise(op, "Sqrt", NULL, 0));
-    *kept_value(op) = one(op->to, "Reciprocal", *kept_value(op));
+    if (!is_factor(op->program->program, op->out))
+        *kept_value(op) = one(op->to, "Reciprocal", *kept_value(op));
     return CORNU_OK;
 }
 
-static CornuStatus bounded_relu(const Op *op)
+static CornuStatus multiply(const Op *op)
 {
-    CORNU__TRY(elementwise(op, "Relu", NULL, 0));
-    *kept_value(op) = joined(op->to, "Min", *kept_value(op),
-                             cornu__onnx_scalar(op->to, op->attributes->bound.bound));
-    return CORNU_OK;
+    const CornuProgram *program = op->program->program;
+    for (int i = 0; i < 2; i++) {
+        const CornuProgramOp *root = root_of(program, op->in[i]);
+        if (!root || !is_factor(program, root->out_first)) continue;
+        const int in[] = { small(op, 1 - i), small(op, i) };
+        return keep(op, cornu__onnx_elementwise(op->to, "Div", in, 2, NULL, 0));
+    }
+    return elementwise(op, "Mul", NULL, 0);
 }
 
 static CornuStatus step(const Op *op)
@@ -587,7 +571,7 @@ static CornuStatus gather_grad(const Op *op)
 
 /* ---- All ops; those without a row serve training, or several shards ---- */
 
-static Writer *const writers[CORNU_OP_COUNT] = {
+static CornuOnnxWriter *const writers[CORNU_OP_COUNT] = {
     [CORNU_OP_CONSTANT] = constant, [CORNU_OP_IOTA] = iota, [CORNU_OP_NEGATIVE] = negative,
     [CORNU_OP_ABSOLUTE] = absolute, [CORNU_OP_SIGN] = sign, [CORNU_OP_FLOOR] = round_down,
     [CORNU_OP_EXP] = exponential, [CORNU_OP_LOG] = logarithm, [CORNU_OP_SQRT] = square_root,
@@ -609,7 +593,7 @@ static Writer *const writers[CORNU_OP_COUNT] = {
     [CORNU_OP_MAX_POOL2D] = max_pool2d, [CORNU_OP_AVERAGE_POOL2D] = average_pool2d,
     [CORNU_OP_SOFTMAX] = softmax, [CORNU_OP_LOG_SOFTMAX] = log_softmax,
     [CORNU_OP_ONE_HOT] = one_hot, [CORNU_OP_GATHER] = gather,
-    [CORNU_OP_GATHER_GRAD] = gather_grad,
+    [CORNU_OP_GATHER_GRAD] = gather_grad, [CORNU_OP_CUSTOM] = cornu__onnx_function,
 };
 
 /* Whether the op is the same in all worlds, but for what its writer looks at. */
@@ -619,6 +603,10 @@ static bool is_same(const Op *op)
     case CORNU_OP_CONSTANT: case CORNU_OP_IOTA: case CORNU_OP_BROADCAST: case CORNU_OP_RESHAPE:
     case CORNU_OP_SLICE: case CORNU_OP_PAD: case CORNU_OP_CONV2D_GRAD_INPUT:
     case CORNU_OP_GROUPED_CONV2D_GRAD_INPUT: case CORNU_OP_GATHER_GRAD:
+        return true;
+    case CORNU_OP_CUSTOM:   /* its body is not looked at */
+        for (int w = 1; w < CORNU_ONNX_WORLDS; w++)
+            if (!cornu__fields_equal(op->op->id, op->attributes, in_world(op, w))) return false;
         return true;
     default:
         for (int w = 1; w < CORNU_ONNX_WORLDS; w++)
@@ -636,7 +624,8 @@ CornuStatus cornu__onnx_ops(CornuOnnxProgram *program)
             .attributes = &op->attributes, .in = cornu_program_operands(program->program, op),
             .out = op->out_first,
         };
-        if (!writers[op->id]) return refuse(&at, "it has no counterpart there");
+        if (!writers[op->id] || (op->id == CORNU_OP_CUSTOM && !op->attributes.custom.body))
+            return refuse(&at, "it has no counterpart there");
         if (!is_same(&at)) return refuse_batch(&at);
         CORNU__TRY(writers[op->id](&at));
     }

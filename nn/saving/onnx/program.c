@@ -50,3 +50,73 @@ int cornu__onnx_full(CornuOnnxProgram *program, CornuValue value)
                                          cornu__onnx_vector(program->to, shape.extent,
                                                             shape.rank));
 }
+
+/* ---- What becomes of an op ---- */
+
+CornuStatus cornu__onnx_refuse_op(const CornuOnnxOp *op, const char *why)
+{
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "the op %s is not available in ONNX files, %s",
+                       cornu_program_op_name(op->op), why);
+}
+
+CornuStatus cornu__onnx_refuse_open(const CornuOnnxOp *op)
+{
+    return cornu__onnx_refuse_op(op, "what it computes depends on unknown extents in a way that "
+                                 "has no nodes");
+}
+
+int cornu__onnx_operand(const CornuOnnxOp *op, int i)
+{
+    return cornu__onnx_full(op->program, op->in[i]);
+}
+
+CornuStatus cornu__onnx_give(const CornuOnnxOp *op, int value)
+{
+    cornu__onnx_set(op->program, op->out, value);
+    return CORNU_OK;
+}
+
+void cornu__onnx_keep_small(const CornuOnnxOp *op, int value, CornuShape extents)
+{
+    op->program->small[op->out] = value;
+    op->program->extents[op->out] = extents;
+}
+
+/* The extents that two small values have together: axes are aligned at the right. */
+static CornuShape joined_extents(CornuShape a, CornuShape b)
+{
+    CornuShape wide = a.rank > b.rank ? a : b, thin = a.rank > b.rank ? b : a;
+    for (int i = 0; i < thin.rank; i++) {
+        int64_t *extent = &wide.extent[wide.rank - thin.rank + i];
+        if (*extent == 1) *extent = thin.extent[i];
+    }
+    return wide;
+}
+
+CornuStatus cornu__onnx_keep(const CornuOnnxOp *op, int value)
+{
+    CornuShape extents = { 0 }, shape;
+    for (int i = 0; i < op->op->in_count; i++) {
+        if (!op->program->small[op->in[i]]) return cornu__onnx_give(op, value);
+        extents = joined_extents(extents, op->program->extents[op->in[i]]);
+    }
+    if (!cornu__onnx_extents(op->program, op->out, &shape)) return cornu__onnx_refuse_open(op);
+    if (cornu_shape_equal(extents, shape)) return cornu__onnx_give(op, value);
+    cornu__onnx_keep_small(op, value, extents);
+    return CORNU_OK;
+}
+
+CornuStatus cornu__onnx_op_elementwise(const CornuOnnxOp *op, const char *operator,
+                                       const CornuOnnxAttribute *attributes, int attribute_count)
+{
+    int in[3];
+    for (int i = 0; i < op->op->in_count; i++) in[i] = cornu__onnx_small(op->program, op->in[i]);
+    return cornu__onnx_keep(op, cornu__onnx_elementwise(op->to, operator, in, op->op->in_count,
+                                                        attributes, attribute_count));
+}
+
+CornuStatus cornu__onnx_op_clip(const CornuOnnxOp *op, double low, double high)
+{
+    return cornu__onnx_keep(
+        op, cornu__onnx_clip(op->to, cornu__onnx_small(op->program, op->in[0]), low, high));
+}

@@ -5,6 +5,7 @@
 
 #include "../../../device/memory_internal.h"
 #include "../../../device/ops/rewrite.h"
+#include "../../../tensor/function_internal.h"
 #include "../../layers/layer_internal.h"
 
 /* A layer, recorded: its inputs and weights are inputs of the program, its results and their masks
@@ -61,9 +62,9 @@ static CornuTensor *array_of(void *context, CornuArray array)
 static CornuTensor *input_of(Record *record, const CornuOnnxCall *call, int i, int world)
 {
     const CornuLayer *layer = record->layer;
-    const bool        keeps = layer->takes_integers || layer->kind->keeps_dtypes;
+    const bool        keeps = layer && (layer->takes_integers || layer->kind->keeps_dtypes);
     CornuType         type = { keeps ? call->dtypes[i] : CORNU_F32, call->shapes[i] };
-    if (!layer->kind->types) type.shape.extent[0] = CORNU_NONE;
+    if (layer && !layer->kind->types) type.shape.extent[0] = CORNU_NONE;
     for (int k = 0; k < type.shape.rank; k++)
         type.shape.extent[k] = cornu__onnx_extent_in(call->to, type.shape.extent[k], world);
     return cornu_graph_input(record->graph, type);
@@ -86,34 +87,39 @@ static void fetch(Record *record, CornuTensor *tensor)
         record->fetched[record->fetched_count++] = tensor;
 }
 
-/* Attention has no nodes of its own. */
-static CornuStatus record_op(CornuRewrite *rewrite, const CornuProgramOp *op, const void *context)
+/* Attention has no nodes of its own, nor has an op with a body unless it is a function with an
+ * operator. */
+static CornuStatus record_op(CornuRewrite *rewrite, const CornuProgramOp *op, const void *to)
 {
-    (void)context;
-    return op->id == CORNU_OP_ATTENTION ? cornu__rewrite_decompose(rewrite, op)
-                                        : cornu__rewrite_keep(rewrite, op);
+    const CornuOpCall call = cornu_program_call(rewrite->from, op, rewrite->in_type);
+    if (op->id == CORNU_OP_ATTENTION ||
+        (cornu__has_body(op) && !cornu__onnx_has_function(to, &call)))
+        return cornu__rewrite_decompose(rewrite, op);
+    return cornu__rewrite_keep(rewrite, op);
 }
 
-static CornuProgram *program_of(const CornuGraph *graph)
+static int outputs_of(const CornuOnnxCall *call)
 {
-    CornuProgram *bodies = cornu__rewrite_bodies(cornu_graph_program(graph));
-    CornuProgram *program = bodies ? cornu__rewrite_rounds(bodies, record_op, NULL) : NULL;
-    cornu_program_free(bodies);
-    return program;
+    return call->layer ? cornu_layer_outputs(call->layer) : 1;
+}
+
+static int weights_of(const CornuOnnxCall *call)
+{
+    return call->layer ? call->layer->weight_count : 0;
 }
 
 static CornuStatus record_layer(Record *record, const CornuOnnxCall *call, CornuDevice *device,
                                 int world)
 {
     const int64_t rows = cornu__onnx_batches[world];
-    const int outputs = cornu_layer_outputs(call->layer);
-    const int weights = call->layer->weight_count;
+    const int outputs = outputs_of(call), weights = weights_of(call);
     record->layer = (CornuLayer *)call->layer;
     record->weights = cornu__allocate((size_t)weights + 1, sizeof *record->weights);
     record->fetched_space = weights + 4 * CORNU_MAX_LAYER_TENSORS;
     record->fetched = cornu__allocate((size_t)record->fetched_space, sizeof *record->fetched);
     if (!record->weights || !record->fetched) return CORNU_ERR_MEMORY;
     if (!(record->graph = cornu_graph_create(device))) return cornu_error_take();
+    cornu__graph_keep_functions(record->graph);
     CornuTensor *count = cornu_op_constant(record->graph, cornu_scalar(CORNU_I64), (double)rows);
     CornuTensor *zero = cornu_op_constant(record->graph, cornu_scalar(CORNU_I64), 0.0);
     for (int i = 0; i < call->in_count; i++) {
@@ -125,9 +131,10 @@ static CornuStatus record_layer(Record *record, const CornuOnnxCall *call, Cornu
                                .seed = zero, .iteration = zero, .position = zero,
                                .mask = record->masks[0], .masks = record->masks,
                                .shapes_only = true, .description = &description };
-    if (!cornu__layer_call_masked(record->layer, &traced, record->in, call->in_count,
-                                  record->masks, record->out, record->out_masks))
-        return cornu_error_take();
+    if (!record->layer) record->out[0] = cornu_activation_apply(call->activation, record->in[0]);
+    else cornu__layer_call_masked(record->layer, &traced, record->in, call->in_count,
+                                  record->masks, record->out, record->out_masks);
+    if (!record->out[0]) return cornu_error_take();
     for (int i = 0; i < outputs; i++) fetch(record, record->out[i]);
     for (int i = 0; i < outputs; i++) fetch(record, record->out_masks[i]);
     for (int i = 0; i < call->in_count; i++) fetch(record, record->in[i]);
@@ -137,7 +144,8 @@ static CornuStatus record_layer(Record *record, const CornuOnnxCall *call, Cornu
     for (int i = 0; i < record->array_count; i++) fetch(record, record->constants[i]);
     if (record->fetched_count < without + record->array_count) return CORNU_ERR_MEMORY;
     CORNU__TRY(cornu_graph_prepare(record->graph, record->fetched, record->fetched_count));
-    record->program = program_of(record->graph);
+    record->program = cornu__rewrite_rounds(cornu_graph_program(record->graph), record_op,
+                                            call->to);
     return record->program ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
@@ -165,7 +173,7 @@ static CornuStatus put_program(const CornuOnnxCall *call, const Record *record,
                                CornuOnnxProgram *program)
 {
     CornuOnnx *to = call->to;
-    const int  outputs = cornu_layer_outputs(call->layer);
+    const int  outputs = outputs_of(call);
     int        next = 0;
     CornuValue results[CORNU_MAX_LAYER_TENSORS], masks[CORNU_MAX_LAYER_TENSORS];
     for (int i = 0; i < outputs; i++) results[i] = fetched_value(program->program, &next);
@@ -181,14 +189,16 @@ static CornuStatus put_program(const CornuOnnxCall *call, const Record *record,
     for (int i = 0; i < call->in_count; i++)
         if (record->masks[i])
             program->full[fetched_value(program->program, &next)] = call->masks[i];
-    for (int i = 0; i < call->layer->weight_count; i++)
+    for (int i = 0; i < weights_of(call); i++)
         if (record->weights[i])
             program->full[fetched_value(program->program, &next)] =
                 cornu__onnx_weight(to, call->layer, i);
     for (int i = 0; i < record->array_count; i++)
         program->full[fetched_value(program->program, &next)] =
             cornu__onnx_constant(to, record->arrays[i]);
-    CORNU__TRY(cornu__fail_prefix(cornu__onnx_ops(program), cornu_layer_name(call->layer)));
+    const CornuStatus status = cornu__onnx_ops(program);
+    if (status) return call->layer ? cornu__fail_prefix(status, cornu_layer_name(call->layer))
+                                   : status;
     for (int i = 0; i < outputs; i++) {
         const int y = cornu__onnx_full(program, results[i]);
         const CornuDtype dtype = program->program->values[results[i]].type.dtype;
@@ -224,11 +234,11 @@ static CornuStatus put_records(const CornuOnnxCall *call, const Record *worlds)
     CornuOnnxProgram program = { .to = call->to, .program = worlds[0].program };
     for (int w = 0; w < CORNU_ONNX_WORLDS; w++) {
         program.worlds[w] = worlds[w].program;
-        if (!alike(program.program, program.worlds[w]) || !same_arrays(worlds, &worlds[w]))
-            return cornu__onnx_refuse(call->layer, "this layer", "what it computes depends on the "
-                                      "size of the batch, or on other unknown extents");
+        if (alike(program.program, program.worlds[w]) && same_arrays(worlds, &worlds[w])) continue;
+        return cornu__onnx_refuse(call->layer, "this layer", "what it computes depends on the size "
+                                  "of the batch, or on other unknown extents");
     }
-    cornu__onnx_batch_of(call->to, call->in[0]);
+    if (call->layer) cornu__onnx_batch_of(call->to, call->in[0]);   /* not in bodies of loops */
     const size_t count = (size_t)program.program->value_count;
     program.full = cornu__allocate(2 * count, sizeof *program.full);
     CornuStatus status = program.full ? CORNU_OK : CORNU_ERR_MEMORY;
@@ -254,4 +264,32 @@ CornuStatus cornu__onnx_recorded(const CornuOnnxCall *call)
     for (int w = 0; w < CORNU_ONNX_WORLDS; w++) free_record(&worlds[w]);
     cornu_device_close(device);
     return status;
+}
+
+/* ---- Activations ---- */
+
+int cornu__onnx_activate(CornuOnnx *to, CornuActivation activation, int x, CornuShape shape)
+{
+    static const CornuDtype dtype = CORNU_F32;
+    int               y = x, mask = CORNU_ONNX_NONE, out_mask;
+    const CornuStatus status = cornu__onnx_recorded(&(CornuOnnxCall){
+        .to = to, .activation = activation, .in = &x, .masks = &mask, .shapes = &shape,
+        .dtypes = &dtype, .in_count = 1, .results = &shape, .out = &y, .out_masks = &out_mask });
+    if (status && !to->status) to->status = status;
+    return y;
+}
+
+int cornu__onnx_activated(const CornuOnnxCall *call, int x, CornuShape shape)
+{
+    static const CornuDtype dtype = CORNU_F32;
+    const CornuActivation   activation = activation_of(call->layer, "activation");
+    const CornuLayer       *own = call->layer->activation;
+    const CornuLayer       *layer = own ? own : cornu__activation_layer(activation);
+    int                     y = x, mask = CORNU_ONNX_NONE, out_mask;
+    if (!layer) return cornu__onnx_activate(call->to, activation, x, shape);
+    const CornuStatus status = call->to->layer(&(CornuOnnxCall){
+        .to = call->to, .layer = layer, .in = &x, .masks = &mask, .shapes = &shape,
+        .dtypes = &dtype, .in_count = 1, .results = &shape, .out = &y, .out_masks = &out_mask });
+    if (status && !call->to->status) call->to->status = status;
+    return y;
 }

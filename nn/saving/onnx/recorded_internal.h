@@ -8,6 +8,7 @@
 #ifndef CORNU_NN_ONNX_RECORDED_INTERNAL_H
 #define CORNU_NN_ONNX_RECORDED_INTERNAL_H
 
+#include "../../../device/program_internal.h"
 #include "extents_internal.h"
 #include "rules_internal.h"
 
@@ -36,6 +37,42 @@ int cornu__onnx_small(const CornuOnnxProgram *program, CornuValue value);
 
 /* FLOAT for all floats, INT64 for all integers, BOOL. */
 int cornu__onnx_type(CornuDtype dtype);
+
+/* An op as its writer sees it. */
+typedef struct {
+    CornuOnnxProgram      *program;
+    CornuOnnx             *to;
+    const CornuProgramOp  *op;
+    int                    number;       /* in the programs of all worlds */
+    const CornuAttributes *attributes;
+    const CornuValue      *in;
+    CornuValue             out;
+} CornuOnnxOp;
+
+typedef CornuStatus CornuOnnxWriter(const CornuOnnxOp *op);
+
+/* Operand i in full shape. */
+int cornu__onnx_operand(const CornuOnnxOp *op, int i);
+
+/* What becomes of an op: a value of its full shape; a small one of these extents; that of an
+ * elementwise op, which is small if its operands are, unless together they have its extents. */
+CornuStatus cornu__onnx_give(const CornuOnnxOp *op, int value);
+void        cornu__onnx_keep_small(const CornuOnnxOp *op, int value, CornuShape extents);
+CornuStatus cornu__onnx_keep(const CornuOnnxOp *op, int value);
+
+/* A node of an elementwise operator; min(max(x, low), high) of operand 0. */
+CornuStatus cornu__onnx_op_elementwise(const CornuOnnxOp *op, const char *operator,
+                                       const CornuOnnxAttribute *attributes, int attribute_count);
+CornuStatus cornu__onnx_op_clip(const CornuOnnxOp *op, double low, double high);
+
+/* CORNU_ERR_UNSUPPORTED naming the op and the reason; that it depends on open extents. */
+CornuStatus cornu__onnx_refuse_op(const CornuOnnxOp *op, const char *why);
+CornuStatus cornu__onnx_refuse_open(const CornuOnnxOp *op);
+
+/* Functions that programs keep, tensor/function_internal.h: functions.c. Whether this call is of
+ * one that has an operator; and writes it. */
+bool            cornu__onnx_has_function(const CornuOnnx *to, const CornuOpCall *call);
+CornuOnnxWriter cornu__onnx_function;
 
 /* Writes all ops of the program, the values of whose inputs are set. CORNU_ERR_UNSUPPORTED naming
  * an op that has no counterpart. */

@@ -16,6 +16,7 @@ typedef struct {
     bool              reverse;         /* from the last step to the first */
     bool              wanted_steps;    /* whether y is read */
     bool              wanted_states;   /* whether states are; last[0] is set if y is not read */
+    CornuShape        state;           /* of a state in a Scan */
     const int        *first;           /* the initial states (B, …), or NULL: zeros */
     int               y;               /* (B, T, …), in the order of time */
     int               last[CORNU_MAX_LAYER_STATES];

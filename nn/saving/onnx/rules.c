@@ -87,6 +87,19 @@ int cornu__onnx_unit(CornuOnnx *to, int x, int rank, int64_t axes)
     return two(to, "Div", x, two(to, "Max", length, cornu__onnx_scalar(to, 1e-12)));
 }
 
+int cornu__onnx_clip(CornuOnnx *to, int x, double low, double high)
+{
+    int in[] = { x, cornu__onnx_scalar(to, low), CORNU_ONNX_NONE };
+    in[2] = cornu__onnx_scalar(to, high);
+    return cornu__onnx_elementwise(to, "Clip", in, 3, NULL, 0);
+}
+
+int cornu__onnx_softmax(CornuOnnx *to, int x, int64_t axis)
+{
+    const int in[] = { x };
+    return CORNU__ONNX_NODE(to, "Softmax", in, { .name = "axis", .whole = axis });
+}
+
 int cornu__onnx_slice(CornuOnnx *to, int x, int64_t axis, int64_t begin, int64_t end)
 {
     const int in[] = { x, cornu__onnx_vector(to, &begin, 1), cornu__onnx_vector(to, &end, 1),

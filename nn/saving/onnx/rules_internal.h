@@ -92,13 +92,17 @@ int cornu__onnx_part_of_shape(CornuOnnx *to, int x, const char *which, int64_t a
 int cornu__onnx_channels_first(CornuOnnx *to, int x, int rank);
 int cornu__onnx_channels_last(CornuOnnx *to, int x, int rank);
 
-int cornu__onnx_activate(CornuOnnx *to, CornuActivation activation, int x);
+/* The activation of x, f32 of this shape; and of the layer. A failure is recorded in the graph. */
+int cornu__onnx_activate(CornuOnnx *to, CornuActivation activation, int x, CornuShape shape);
+int cornu__onnx_activated(const CornuOnnxCall *call, int x, CornuShape shape);
 
 /* x after the activation of the layer, in the shape of its result. */
-int cornu__onnx_activated(const CornuOnnxCall *call, int x);
 static inline int activated(const CornuOnnxCall *call, int x)
 {
-    return cornu__onnx_activated(call, x);
+    return cornu__onnx_activated(call, x, call->results[0]);
 }
+
+int cornu__onnx_clip(CornuOnnx *to, int x, double low, double high);
+int cornu__onnx_softmax(CornuOnnx *to, int x, int64_t axis);
 
 #endif

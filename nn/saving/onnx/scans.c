@@ -51,6 +51,7 @@ static void scan(CornuOnnxRun *run, int z, CornuShape state, int states, Body *b
     int           in[MOST_STATES + 2], inner[MOST_STATES + 2], out[MOST_STATES + 1];
     bool          truths[MOST_STATES + 2] = { false };
     Step          step = { .z = 0 };
+    run->state = state;
     const int     none = run->first ? 0 : zeros(to, z, state);
     for (int i = 0; i < states; i++) in[i] = run->first ? run->first[i] : none;
     in[states] = z;
@@ -118,7 +119,7 @@ static int product(CornuOnnx *to, int x, int kernel, int bias)
 
 static int activate(CornuOnnxRun *run, const char *argument, int x)
 {
-    return cornu__onnx_activate(run->to, activation_of(run->cell, argument), x);
+    return cornu__onnx_activate(run->to, activation_of(run->cell, argument), x, run->state);
 }
 
 /* c' = f c + i act(g)   h' = o act(c'); a are the pre-activations i f g o. */

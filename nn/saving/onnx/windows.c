@@ -69,14 +69,20 @@ static int channels_first(const CornuOnnxCall *call)
     return cornu__onnx_channels_first(call->to, call->in[0], call->shapes[0].rank);
 }
 
-/* Sets the result of the layer from y with channels first. */
+/* Sets the result of the layer from y with channels first, which activations along the last axis
+ * get as the layer gives it. */
 static CornuStatus give(const CornuOnnxCall *call, int y)
 {
-    const int  rank = call->shapes[0].rank;
-    const bool first = cornu__channels_first(call->layer) &&
-                       cornu__along_axes(activation_of(call->layer, "activation"));
-    *call->out = first ? cornu__onnx_channels_last(call->to, activated(call, y), rank)
-                       : activated(call, cornu__onnx_channels_last(call->to, y, rank));
+    const int        rank = call->shapes[0].rank;
+    const CornuShape last = call->results[0];
+    CornuShape       first = last;
+    first.extent[1] = last.extent[rank - 1];
+    for (int i = 2; i < rank; i++) first.extent[i] = last.extent[i - 1];
+    const bool as_given = cornu__channels_first(call->layer) &&
+                          cornu__along_axes(activation_of(call->layer, "activation"));
+    if (as_given) y = cornu__onnx_activated(call, y, first);
+    y = cornu__onnx_channels_last(call->to, y, rank);
+    *call->out = as_given ? y : activated(call, y);
     return CORNU_OK;
 }
 

@@ -1,0 +1,221 @@
+/* Functions that layers call by name (tensor/function_internal.h) as the operators that ONNX has
+ * for them. A function without a row here, or of an opset or operands that its row does not take,
+ * is written by its ops. */
+#include "recorded_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "../../../device/definition_internal.h"
+
+typedef CornuOnnxOp Op;
+
+/* Whether it has an operator for this call. */
+typedef bool Takes(const CornuOpCall *call);
+
+static const double *numbers_of(const Op *op) { return op->attributes->custom.numbers; }
+
+static int rank_of(const Op *op)
+{
+    return op->program->program->values[op->in[0]].type.shape.rank;
+}
+
+static CornuStatus give(const Op *op, int value) { return cornu__onnx_give(op, value); }
+
+/* ---- Elementwise ---- */
+
+/* Gelu came with opset 20. Before it, x (1 + curve) / 2 in the order of factors in which runtimes
+ * know the formula, or take the half for a factor of the product that follows. */
+static CornuStatus gelu_of(const Op *op, const char *approximate)
+{
+    const CornuOnnxAttribute how = { .name = "approximate", .text = approximate };
+    CornuOnnx *to = op->to;
+    const int  x = cornu__onnx_operand(op, 0);
+    int        curve;
+    if (to->opset >= 20) return cornu__onnx_op_elementwise(op, "Gelu", &how, 1);
+    if (*approximate == 'n') {
+        curve = one(to, "Erf", two(to, "Div", x, cornu__onnx_scalar(to, sqrt(2.0))));
+    } else {
+        const int cube = two(to, "Mul", x, two(to, "Mul", x, x));
+        const int inner = two(to, "Add", x, scaled(to, cube, 0.044715));
+        curve = one(to, "Tanh", scaled(to, inner, sqrt(2.0 / acos(-1.0))));
+    }
+    return give(op, scaled(to, two(to, "Mul", x, shifted(to, curve, 1.0)), 0.5));
+}
+
+static CornuStatus gelu(const Op *op) { return gelu_of(op, "none"); }
+static CornuStatus gelu_tanh(const Op *op) { return gelu_of(op, "tanh"); }
+
+static bool is_float(const CornuOpCall *call) { return cornu_dtype_is_float(call->in[0].dtype); }
+
+static CornuStatus clip(const Op *op)
+{
+    return cornu__onnx_op_clip(op, numbers_of(op)[0], numbers_of(op)[1]);
+}
+
+static CornuStatus prelu(const Op *op)
+{
+    const int x = cornu__onnx_operand(op, 0);
+    return give(op, joined(op->to, "PRelu", x, cornu__onnx_operand(op, 1)));
+}
+
+/* ---- Along axes ---- */
+
+/* Over no axes ONNX' reductions are those over all. */
+static bool over_any(const CornuOpCall *call)
+{
+    const int64_t all = (INT64_C(1) << call->in[0].shape.rank) - 1;
+    return ((int64_t)call->attributes->custom.numbers[0] & all) != 0;
+}
+
+static CornuStatus mean(const Op *op)
+{
+    const double *numbers = numbers_of(op);
+    return give(op, cornu__onnx_reduce(op->to, "ReduceMean", cornu__onnx_operand(op, 0),
+                                       rank_of(op), (int64_t)numbers[0], numbers[1] != 0.0));
+}
+
+static CornuStatus unit_norm(const Op *op)
+{
+    const int x = cornu__onnx_operand(op, 0);
+    const int length = cornu__onnx_reduce(op->to, "ReduceL2", x, rank_of(op),
+                                          (int64_t)*numbers_of(op), true);
+    return give(op, two(op->to, "Div", x,
+                        two(op->to, "Max", length, cornu__onnx_scalar(op->to, 1e-12))));
+}
+
+static int axis_of(int64_t axes)
+{
+    int axis = 0;
+    while (!(axes >> axis & 1)) axis++;
+    return axis;
+}
+
+static bool along_one(const CornuOpCall *call)
+{
+    const int64_t axes = (int64_t)call->attributes->custom.numbers[0];
+    return axes == INT64_C(1) << axis_of(axes);
+}
+
+static CornuStatus softmax(const Op *op)
+{
+    return give(op, cornu__onnx_softmax(op->to, cornu__onnx_operand(op, 0),
+                                        axis_of((int64_t)*numbers_of(op))));
+}
+
+/* The first of the axes if they are the last ones of the tensor; else 0. */
+static int first_of_last(int64_t axes, int rank)
+{
+    for (int first = 1; first < rank; first++)
+        if (axes == (INT64_C(1) << rank) - (INT64_C(1) << first)) return first;
+    return 0;
+}
+
+static bool along_last(const CornuOpCall *call)
+{
+    return first_of_last((int64_t)call->attributes->custom.numbers[1], call->in[0].shape.rank);
+}
+
+/* The scale is no option of the operator, and is 1 where the function has none. */
+static CornuStatus layer_norm(const Op *op)
+{
+    CornuOnnx    *to = op->to;
+    const double *numbers = numbers_of(op);
+    const int     first = first_of_last((int64_t)numbers[1], rank_of(op));
+    const bool    has_scale = numbers[2] != 0.0, has_offset = numbers[3] != 0.0;
+    CornuShape    kept = op->program->program->values[op->in[0]].type.shape;
+    kept.rank -= first;
+    for (int i = 0; i < kept.rank; i++) kept.extent[i] = kept.extent[i + first];
+    int in[] = { cornu__onnx_operand(op, 0), 0, 0 };
+    in[1] = has_scale ? cornu__onnx_operand(op, 1) : cornu__onnx_filled(to, kept, 1.0f);
+    if (has_offset) in[2] = cornu__onnx_operand(op, 1 + has_scale);
+    return give(op, CORNU__ONNX_NODE(to, "LayerNormalization", in,
+                                     { .name = "axis", .whole = first },
+                                     { .name = "epsilon", .numbers = &numbers[0] }));
+}
+
+/* The sum of x over the last axis, which is kept with extent 1. */
+static int sum_of_last(CornuOnnx *to, int x)
+{
+    const int64_t last = -1;
+    return joined(to, "ReduceSum", x, cornu__onnx_integers(to, &last, 1));
+}
+
+/* Cumulative sums of x along the last axis. */
+static int running_sum(CornuOnnx *to, int x)
+{
+    int64_t last = -1;
+    return joined(to, "CumSum", x,
+                  cornu__onnx_constant(to, cornu_array_from(&last, cornu_scalar(CORNU_I64))));
+}
+
+/* max(x - t, 0). With z the numbers in descending order and s the sum of the first k of them, those
+ * count for which k z > s - 1; t is the sum of their s, less 1, divided by their number. */
+static CornuStatus sparsemax(const Op *op)
+{
+    CornuOnnx *to = op->to;
+    const int  x = cornu__onnx_operand(op, 0);
+    const int  count = cornu__onnx_part_of_shape(to, x, "start", -1);
+    const int  z = cornu__onnx_node(to, "TopK", (const int[]){ x, count }, 2, NULL, 0, 2);
+    const int  shape = one(to, "Shape", z);
+    const int  ones = joined(to, "Expand", cornu__onnx_scalar(to, 1.0), shape);
+    const int  s = running_sum(to, z);
+    const int  kz = two(to, "Mul", running_sum(to, ones), z);
+    const int  counts = cast(to, two(to, "Greater", kz, shifted(to, s, -1.0)), CORNU_ONNX_FLOAT);
+    const int  sum = shifted(to, sum_of_last(to, two(to, "Mul", counts, s)), -1.0);
+    const int  t = two(to, "Div", sum, sum_of_last(to, counts));
+    return give(op, one(to, "Relu", two(to, "Sub", x, t)));
+}
+
+/* ---- All ---- */
+
+/* An elementwise operator whose attributes are the function's numbers, or a writer. */
+static const struct {
+    const char      *name, *operator, *attributes[2];
+    int              opset;             /* the first that has it, after FIRST_OPSET */
+    CornuOnnxWriter *write;
+    Takes           *takes;             /* NULL: any call */
+} rows[] = {
+    { "clip", .write = clip, .takes = is_float },
+    { "gelu", .write = gelu },
+    { "gelu_tanh", .write = gelu_tanh },
+    { "hard_sigmoid", .operator = "HardSigmoid", .attributes = { "alpha", "beta" } },
+    { "hard_swish", .operator = "HardSwish", .opset = 14 },
+    { "layer_norm", .write = layer_norm, .opset = 17, .takes = along_last },
+    { "leaky_relu", .operator = "LeakyRelu", .attributes = { "alpha" } },
+    { "prelu", .write = prelu },
+    { "reduce_mean", .write = mean, .takes = over_any },
+    { "selu", .operator = "Selu", .attributes = { "alpha", "gamma" } },
+    { "shrink", .operator = "Shrink", .attributes = { "lambd", "bias" } },
+    { "softmax", .write = softmax, .takes = along_one },
+    { "softsign", .operator = "Softsign" },
+    { "sparsemax", .write = sparsemax },
+    { "unit_norm", .write = unit_norm },
+};
+
+/* -1 if there is none. */
+static int row_of(const CornuAttributes *attributes)
+{
+    const CornuDefinition *definition = attributes->custom.definition;
+    for (int i = 0; i < (int)(sizeof rows / sizeof *rows) && definition->by_body; i++)
+        if (!strcmp(rows[i].name, definition->name)) return i;
+    return -1;
+}
+
+bool cornu__onnx_has_function(const CornuOnnx *to, const CornuOpCall *call)
+{
+    const int row = call->id == CORNU_OP_CUSTOM ? row_of(call->attributes) : -1;
+    return row >= 0 && to->opset >= rows[row].opset && (!rows[row].takes || rows[row].takes(call));
+}
+
+CornuStatus cornu__onnx_function(const CornuOnnxOp *op)
+{
+    const int row = row_of(op->attributes);
+    if (rows[row].write) return rows[row].write(op);
+    CornuOnnxAttribute attributes[2];
+    int                count = 0;
+    for (; count < 2 && rows[row].attributes[count]; count++)
+        attributes[count] = (CornuOnnxAttribute){ .name = rows[row].attributes[count],
+                                                  .numbers = &numbers_of(op)[count] };
+    return cornu__onnx_op_elementwise(op, rows[row].operator, attributes, count);
+}
