@@ -82,6 +82,10 @@ CornuTensor *cornu__graph_add_input(CornuGraph *graph, CornuType type, bool per_
 /* An input that is never fed: the graph is a template whose program becomes part of another. */
 CornuTensor *cornu__graph_parameter(CornuGraph *graph, CornuType type);
 
+/* The program of what these tensors need, in the order of recording, with them as its outputs; for
+ * graphs that do not run. The caller frees it; NULL, pending, after a failure. */
+CornuProgram *cornu__graph_lowered(const CornuGraph *graph, CornuTensor *const *fetches, int count);
+
 /* Declares the outputs of a template with `in_count` parameters (ops/body.c). CORNU_ERR_UNSUPPORTED
  * if it reads or assigns a variable: "WHO reads … a variable; expected it among the WHERE". */
 CornuStatus cornu__graph_close(CornuGraph *template, int in_count, CornuTensor *const *out,

@@ -101,6 +101,22 @@ done:
     return status;
 }
 
+CornuProgram *cornu__graph_lowered(const CornuGraph *graph, CornuTensor *const *fetches, int count)
+{
+    CornuPrepared prepared = { .fetch_count = count, .program = cornu_program_create(),
+                               .fetches = cornu__allocate((size_t)count, sizeof *fetches) };
+    CornuStatus   status = prepared.fetches ? CORNU_OK : CORNU_ERR_MEMORY;
+    if (prepared.program && !status) {
+        memcpy(prepared.fetches, fetches, (size_t)count * sizeof *fetches);
+        status = lower(graph, &prepared);
+    }
+    cornu__release(prepared.inputs);
+    cornu__release(prepared.fetches);
+    if (!status) return prepared.program;
+    cornu_program_free(prepared.program);
+    return cornu__null();
+}
+
 static CornuExecutable *compile(const CornuGraph *graph, const CornuPrepared *prepared)
 {
     CornuExecutable *executable = cornu_device_compile(graph->device, prepared->program);

@@ -29,7 +29,7 @@ static CornuTensor *center(const CornuLayer *layer, const CornuCall *call, Cornu
     int64_t       part[2];
     cornu__crop_to_ratio(given, size, part);
     x = cut(x, (H - part[0]) / 2, (W - part[1]) / 2, part[0], part[1]);
-    return cornu__resize(call->graph, x, h, w, &(CornuResampling){ CORNU_BILINEAR, false });
+    return cornu__resize(x, h, w, &(CornuResampling){ CORNU_BILINEAR, false });
 }
 
 static CornuTensor *center_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
@@ -78,7 +78,7 @@ static CornuTensor *somewhere(const CornuLayer *layer, const CornuCall *call, Co
     wide = wide < 1 ? 1 : wide > W ? W : wide;
     const int64_t y = (H - high) / 2, z = (W - wide) / 2;
     x = cut(x, y, z, H - y < h ? H - y : h, W - z < w ? W - z : w);
-    return cornu__resize(call->graph, x, h, w, &(CornuResampling){ CORNU_BILINEAR, false });
+    return cornu__resize(x, h, w, &(CornuResampling){ CORNU_BILINEAR, false });
 }
 
 static CornuTensor *random_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)

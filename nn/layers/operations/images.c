@@ -37,7 +37,7 @@ CornuTensor *cornu__operation_resize(const CornuOperands *o)
         return cornu__operation_refuse(o, "expected a size of two numbers and bilinear, nearest, "
                                           "bicubic, lanczos3 or lanczos5");
     how.interpolation = known[at].interpolation;
-    return cornu__resize(o->graph, x, size[0], size[1], &how);
+    return cornu__resize(x, size[0], size[1], &how);
 }
 
 /* The blocks of each pixel's channels, first the rows, as (B, H, b, W, b, C). */

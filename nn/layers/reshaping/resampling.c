@@ -10,6 +10,7 @@
  */
 #include "../../../device/integer_internal.h"
 #include "../../fields/field_internal.h"
+#include "../../../tensor/function_internal.h"
 #include "resampling_internal.h"
 
 #include <math.h>
@@ -95,22 +96,6 @@ static CornuTensor *weights(CornuGraph *graph, int64_t from, int64_t to, const C
     return cornu_op_convert(w, dtype);
 }
 
-CornuStatus cornu__resampling_weights(const CornuResampling *how, int64_t from, int64_t to,
-                                      bool transposed, float *values)
-{
-    static const int swapped[] = { 1, 0 };
-    CornuDevice *device = cornu_device_open("reference");
-    CornuGraph  *graph = device ? cornu_graph_create(device) : NULL;
-    CornuTensor *made = graph ? weights(graph, from, to, how, CORNU_F32) : NULL;
-    if (made && transposed) made = cornu_op_transpose(made, swapped);
-    CornuStatus  status = made ? cornu_run(graph, &made, 1, &(CornuArray){
-                                           cornu_tensor_type(made), values })
-                               : cornu_error_take();
-    cornu_graph_free(graph);
-    cornu_device_close(device);
-    return status;
-}
-
 /* x (outer, n, inner) to (outer, to, inner). */
 static CornuTensor *resample(CornuGraph *graph, CornuTensor *x, int64_t to,
                              const CornuResampling *how)
@@ -122,15 +107,27 @@ static CornuTensor *resample(CornuGraph *graph, CornuTensor *x, int64_t to,
     return cornu_op_matmul(weights(graph, from, to, how, type.dtype), x);
 }
 
-CornuTensor *cornu__resize(CornuGraph *graph, CornuTensor *x, int64_t height, int64_t width,
+static CornuTensor *resize(CornuTensor *const *in, int count, const double *numbers)
+{
+    const CornuResampling how = { (CornuInterpolation)numbers[0], numbers[1] != 0.0 };
+    const CornuShape      s = cornu_tensor_shape(in[0]);
+    const int64_t         B = s.extent[0], H = s.extent[1], W = s.extent[2], C = s.extent[3];
+    const int64_t         height = (int64_t)numbers[2], width = (int64_t)numbers[3];
+    CornuGraph           *graph = cornu_tensor_graph(in[0]);
+    (void)count;
+    CornuTensor *x = cornu_op_reshape(in[0], cornu_shape(B * H, W, C));
+    x = resample(graph, x, width, &how);
+    x = resample(graph, cornu_op_reshape(x, cornu_shape(B, H, width * C)), height, &how);
+    return cornu_op_reshape(x, cornu_shape(B, height, width, C));
+}
+
+CornuTensor *cornu__resize(CornuTensor *x, int64_t height, int64_t width,
                            const CornuResampling *how)
 {
-    if (!x) return NULL;
-    const CornuShape s = cornu_tensor_shape(x);
-    const int64_t    B = s.extent[0], H = s.extent[1], W = s.extent[2], C = s.extent[3];
-    x = resample(graph, cornu_op_reshape(x, cornu_shape(B * H, W, C)), width, how);
-    x = resample(graph, cornu_op_reshape(x, cornu_shape(B, H, width * C)), height, how);
-    return cornu_op_reshape(x, cornu_shape(B, height, width, C));
+    static const CornuFunction function = CORNU__FUNCTION("resize", .formula = resize);
+    return x ? cornu__function(&function, &x, 1,
+                               (double[]){ (double)how->interpolation, how->antialias,
+                                           (double)height, (double)width }, 4) : NULL;
 }
 
 CornuStatus cornu__check_interpolation(const char *layer, CornuInterpolation *given,
@@ -156,13 +153,6 @@ void cornu__crop_to_ratio(const int64_t from[2], const int64_t size[2], int64_t 
         part[i] = larger(smaller(from[i], from[1 - i] * size[i] / size[1 - i]), 1);
 }
 
-void cornu__pad_to_ratio(const int64_t from[2], const int64_t size[2], int64_t around[2])
-{
-    for (int i = 0; i < 2; i++)
-        around[i] = (larger(from[i], from[1 - i] * size[i] / size[1 - i]) - from[i]) / 2;
-    if (around[0]) around[1] = 0;
-}
-
 static CornuTensor *crop_to_ratio(CornuTensor *x, const int64_t size[2])
 {
     const CornuShape s = cornu_tensor_shape(x);
@@ -173,11 +163,15 @@ static CornuTensor *crop_to_ratio(CornuTensor *x, const int64_t size[2])
                           (const int64_t[]){ s.extent[0], part[0], part[1], s.extent[3] });
 }
 
+/* By rows or columns on each side, as Keras without an odd remaining one. */
 static CornuTensor *pad_to_ratio(CornuTensor *x, const int64_t size[2], double value)
 {
     const CornuShape s = cornu_tensor_shape(x);
+    const int64_t   *from = s.extent + 1;
     int64_t          around[4] = { 0 };
-    cornu__pad_to_ratio(s.extent + 1, size, around + 1);
+    for (int i = 0; i < 2; i++)
+        around[1 + i] = (larger(from[i], from[1 - i] * size[i] / size[1 - i]) - from[i]) / 2;
+    if (around[1]) around[2] = 0;
     return cornu_op_pad(x, around, around, value);
 }
 
@@ -192,7 +186,8 @@ static CornuTensor *resizing_call(CornuLayer *layer, const CornuCall *call, Corn
     if (config->crop_to_aspect_ratio) x = crop_to_ratio(x, size);
     if (config->pad_to_aspect_ratio)
         x = pad_to_ratio(x, size, cornu__number(config->fill_value, 0.0));
-    x = cornu__resize(call->graph, x, size[0], size[1],
+    (void)call;
+    x = cornu__resize(x, size[0], size[1],
                       &(CornuResampling){ config->interpolation, config->antialias });
     return whole ? cornu_op_convert(cornu__round_even(x), dtype) : x;   /* saturates */
 }

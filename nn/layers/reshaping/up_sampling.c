@@ -1,22 +1,35 @@
 /* UpSampling of sequences, images and volumes. */
+#include "../../../tensor/function_internal.h"
 #include "resampling_internal.h"
 
 /* Repeats each element of x (B, …, C) along each axis. An axis after the other: with all of them at
  * once there would be too many axes. */
-static CornuTensor *repeat(CornuTensor *x, const int64_t *times)
+static CornuTensor *repeated(CornuTensor *const *x, int count, const double *times)
 {
-    CornuShape s = cornu_tensor_shape(x);
+    CornuTensor *y = x[0];
+    CornuShape   s = cornu_tensor_shape(y);
+    (void)count;
     for (int i = 1; i < s.rank - 1; i++) {
-        int64_t before = 1, after = 1;
-        if (times[i - 1] == 1) continue;
+        const int64_t each = (int64_t)times[i - 1];
+        int64_t       before = 1, after = 1;
+        if (each == 1) continue;
         for (int k = 0; k <= i; k++) before *= s.extent[k];
         for (int k = i + 1; k < s.rank; k++) after *= s.extent[k];
-        x = cornu_op_broadcast(cornu_op_reshape(x, cornu_shape(before, 1, after)),
-                               cornu_shape(before, times[i - 1], after));
-        s.extent[i] *= times[i - 1];
-        x = cornu_op_reshape(x, s);
+        y = cornu_op_broadcast(cornu_op_reshape(y, cornu_shape(before, 1, after)),
+                               cornu_shape(before, each, after));
+        s.extent[i] *= each;
+        y = cornu_op_reshape(y, s);
     }
-    return x;
+    return y;
+}
+
+static CornuTensor *repeat(CornuTensor *x, const int64_t *times)
+{
+    static const CornuFunction function = CORNU__FUNCTION("repeat", .formula = repeated);
+    double                     numbers[CORNU_MAX_RANK];
+    const int                  axes = cornu_tensor_shape(x).rank - 2;
+    for (int i = 0; i < axes; i++) numbers[i] = (double)times[i];
+    return cornu__function(&function, &x, 1, numbers, axes);
 }
 
 /* ---- UpSampling2D ---- */
@@ -33,7 +46,8 @@ static CornuTensor *image_call(CornuLayer *layer, const CornuCall *call, CornuTe
     if (!x) return NULL;
     if (config->interpolation == CORNU_NEAREST) return repeat(x, size);
     const CornuShape shape = cornu_tensor_shape(x);
-    return cornu__resize(call->graph, x, shape.extent[1] * size[0], shape.extent[2] * size[1],
+    (void)call;
+    return cornu__resize(x, shape.extent[1] * size[0], shape.extent[2] * size[1],
                          &(CornuResampling){ .interpolation = config->interpolation });
 }
 

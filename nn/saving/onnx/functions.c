@@ -167,11 +167,87 @@ static CornuStatus sparsemax(const Op *op)
     return give(op, one(to, "Relu", two(to, "Sub", x, t)));
 }
 
+/* ---- Images, in their stored order ---- */
+
+/* Each pixel as often as the numbers say. Which of two equally near pixels the mode takes is sure
+ * where extents are multiples. */
+static CornuStatus repeat(const Op *op)
+{
+    CornuOnnx *to = op->to;
+    const int  rank = rank_of(op), given = cornu__onnx_operand(op, 0);
+    int64_t    order[CORNU_MAX_RANK];
+    float      times[CORNU_MAX_RANK];
+    int        in[3] = { CORNU_ONNX_NONE, CORNU_ONNX_NONE };
+    cornu__onnx_lying(to, &given, 1, in, order);
+    for (int i = 0; i < rank; i++)
+        times[order[i]] = i > 0 && i + 1 < rank ? (float)numbers_of(op)[i - 1] : 1.0f;
+    in[2] = cornu__onnx_constant(to, cornu_array(times, CORNU_F32, rank));
+    const int y = CORNU__ONNX_NODE(to, "Resize", in, { .name = "mode", .text = "nearest" },
+                                   { .name = "coordinate_transformation_mode",
+                                     .text = "asymmetric" },
+                                   { .name = "nearest_mode", .text = "floor" });
+    return give(op, cornu__onnx_transpose(to, y, order, rank));
+}
+
+/* ONNX lacks the other kinds, or has them otherwise. */
+static bool is_simple(const CornuOpCall *call)
+{
+    const double *numbers = call->attributes->custom.numbers;
+    return numbers[0] == CORNU_NEAREST || (numbers[0] == CORNU_BILINEAR && numbers[1] == 0.0);
+}
+
+/* The numbers of the nearest of `from` pixels for each of `count`. */
+static int nearest(CornuOnnx *to, int64_t from, int64_t count)
+{
+    const int64_t axis = 0;
+    const int     wide = cast(to, cornu__onnx_vector(to, &from, 1), CORNU_ONNX_FLOAT);
+    const int     made = cast(to, cornu__onnx_vector(to, &count, 1), CORNU_ONNX_FLOAT);
+    int           in[] = { cornu__onnx_scalar(to, 0.0), 0, cornu__onnx_scalar(to, 1.0) };
+    in[1] = joined(to, "Squeeze", made, cornu__onnx_integers(to, &axis, 1));
+    const int i = cornu__onnx_node(to, "Range", in, 3, NULL, 0, 1);
+    const int at = two(to, "Div", two(to, "Mul", shifted(to, i, 0.5), wide), made);
+    return cast(to, one(to, "Floor", at), CORNU_ONNX_INT64);
+}
+
+/* Which of two equally near pixels Resize takes depends on how a runtime rounds, so they are
+ * gathered. Before opset 18 Resize takes the extents of all axes. */
+static CornuStatus resize(const Op *op)
+{
+    CornuOnnx *to = op->to;
+    const int  rank = rank_of(op), given = cornu__onnx_operand(op, 0);
+    const bool all = to->opset < 18;
+    int64_t    order[CORNU_MAX_RANK], extents[CORNU_MAX_RANK];
+    CornuShape from, shape;
+    int        in[4] = { CORNU_ONNX_NONE }, x;
+    if (!cornu__onnx_extents(op->program, op->out, &shape) ||
+        !cornu__onnx_extents(op->program, op->in[0], &from))
+        return cornu__onnx_refuse_open(op);
+    cornu__onnx_lying(to, &given, 1, &x, order);
+    for (int i = 0; i < rank; i++) extents[order[i]] = shape.extent[i];
+    if (numbers_of(op)[0] == CORNU_NEAREST) {
+        for (int i = 1; i + 1 < rank; i++) {
+            const int taken[] = { x, nearest(to, from.extent[i], shape.extent[i]) };
+            x = CORNU__ONNX_NODE(to, "Gather", taken, { .name = "axis", .whole = order[i] });
+        }
+        return give(op, cornu__onnx_transpose(to, x, order, rank));
+    }
+    const CornuOnnxAttribute attributes[] = {
+        { .name = "mode", .text = "linear" },
+        { .name = "axes", .integers = order + 1, .count = rank - 2 },
+    };
+    in[0] = x;
+    in[3] = all ? cornu__onnx_vector(to, extents, rank)
+                : cornu__onnx_vector(to, shape.extent + 1, rank - 2);
+    const int y = cornu__onnx_node(to, "Resize", in, 4, attributes, all ? 1 : 2, 1);
+    return give(op, cornu__onnx_transpose(to, y, order, rank));
+}
+
 /* ---- All ---- */
 
 /* An elementwise operator whose attributes are the function's numbers, or a writer. */
 static const struct {
     const char      *name, *operator, *attributes[2];
+    int              extents;           /* how many of its last numbers are of the result */
     int              opset;             /* the first that has it, after FIRST_OPSET */
     CornuOnnxWriter *write;
     Takes           *takes;             /* NULL: any call */
@@ -185,6 +261,8 @@ static const struct {
     { "leaky_relu", .operator = "LeakyRelu", .attributes = { "alpha" } },
     { "prelu", .write = prelu },
     { "reduce_mean", .write = mean, .takes = over_any },
+    { "repeat", .write = repeat },
+    { "resize", .write = resize, .takes = is_simple, .extents = 2 },
     { "selu", .operator = "Selu", .attributes = { "alpha", "gamma" } },
     { "shrink", .operator = "Shrink", .attributes = { "lambd", "bias" } },
     { "softmax", .write = softmax, .takes = along_one },
@@ -200,6 +278,18 @@ static int row_of(const CornuAttributes *attributes)
     for (int i = 0; i < (int)(sizeof rows / sizeof *rows) && definition->by_body; i++)
         if (!strcmp(rows[i].name, definition->name)) return i;
     return -1;
+}
+
+bool cornu__onnx_same_function(const CornuAttributes *a, const CornuAttributes *b)
+{
+    const CornuAttributes_CUSTOM *first = &a->custom, *second = &b->custom;
+    const int                     row = row_of(a);
+    const int64_t                 extents = row < 0 ? 0 : rows[row].extents;
+    bool same = first->definition == second->definition &&
+                first->number_count == second->number_count;
+    for (int64_t i = 0; i < first->number_count - extents && same; i++)
+        same = first->numbers[i] == second->numbers[i];
+    return same;
 }
 
 bool cornu__onnx_has_function(const CornuOnnx *to, const CornuOpCall *call)

@@ -159,6 +159,8 @@ static CornuStatus elu(const Op *op)
 static CornuStatus select_(const Op *op)
 {
     if (type_of(op, op->out).dtype != CORNU_BOOL) return elementwise(op, "Where", NULL, 0);
+    if (op->in[0] == op->in[1]) return keep(op, two(op->to, "Or", small(op, 0), small(op, 2)));
+    if (op->in[0] == op->in[2]) return keep(op, two(op->to, "And", small(op, 0), small(op, 1)));
     const int a = two(op->to, "And", small(op, 0), small(op, 1));
     const int b = two(op->to, "And", one(op->to, "Not", small(op, 0)), small(op, 2));
     return keep(op, two(op->to, "Or", a, b));
@@ -271,13 +273,31 @@ static CornuStatus convert(const Op *op)
 
 /* ---- Shape ---- */
 
-/* At most one open extent is inferred. */
+/* Whether an axis of a result has the extent of the operand's axis. */
+static bool is_kept(const Op *op, int axis)
+{
+    bool kept = axis < type_of(op, op->in[0]).shape.rank;
+    for (int w = 0; w < CORNU_ONNX_WORLDS && kept; w++) {
+        const CornuProgramValue *values = op->program->worlds[w]->values;
+        kept = values[op->in[0]].type.shape.extent[axis] ==
+               values[op->out].type.shape.extent[axis];
+    }
+    return kept;
+}
+
+/* The extents 0 are those of the operand; at most one open extent is inferred. */
 static CornuStatus reshape(const Op *op)
 {
     CornuShape shape = type_of(op, op->out).shape;
     int        open = 0, unexplained = 0, last = 0;
+    bool       changes = false;
     for (int i = 0; i < shape.rank; i++) {
         shape.extent[i] = cornu__onnx_extent_at(op->program, op->out, i);
+        changes |= !is_kept(op, i);
+        if (!changes && (shape.extent[i] == 0 || cornu__onnx_is_open(shape.extent[i]))) {
+            shape.extent[i] = 0;
+            continue;
+        }
         unexplained += shape.extent[i] == 0;
         open += shape.extent[i] == 0 || cornu__onnx_is_open(shape.extent[i]);
         if (cornu__onnx_is_open(shape.extent[i]) && !unexplained) last = i;
@@ -315,17 +335,25 @@ static bool is_whole(const Op *op, int axis, int64_t *begin, int64_t *end)
     return whole;
 }
 
+/* In the stored order, as the next ops. */
 static CornuStatus slice(const Op *op)
 {
-    const CornuShape x = type_of(op, op->in[0]).shape;
-    int64_t          begin, end;
-    int              y = full(op, 0);
-    for (int i = 0; i < x.rank; i++) {
-        if (is_whole(op, i, &begin, &end)) continue;
-        if (end == 0) return refuse_batch(op);
-        y = cornu__onnx_slice(op->to, y, i, begin, end);
+    const int rank = type_of(op, op->in[0]).shape.rank, given = full(op, 0);
+    int64_t   begins[CORNU_MAX_RANK], ends[CORNU_MAX_RANK], axes[CORNU_MAX_RANK];
+    int64_t   order[CORNU_MAX_RANK];
+    int       in[4], count = 0;
+    cornu__onnx_lying(op->to, &given, 1, in, order);
+    for (int i = 0; i < rank; i++) {
+        if (is_whole(op, i, &begins[count], &ends[count])) continue;
+        if (ends[count] == 0) return refuse_batch(op);
+        axes[count++] = order[i];
     }
-    return give(op, y);
+    if (!count) return give(op, given);
+    in[1] = cornu__onnx_vector(op->to, begins, count);
+    in[2] = cornu__onnx_vector(op->to, ends, count);
+    in[3] = cornu__onnx_integers(op->to, axes, count);
+    const int y = cornu__onnx_node(op->to, "Slice", in, 4, NULL, 0, 1);
+    return give(op, cornu__onnx_transpose(op->to, y, order, rank));
 }
 
 /* Rows before and after each axis may depend on open extents, and are then at least 0. */
@@ -334,33 +362,39 @@ static CornuStatus pad(const Op *op)
     const CornuAttributes_PAD *at = &op->attributes->pad;
     const CornuType type = type_of(op, op->in[0]);
     const int       rank = type.shape.rank;
-    int64_t         pads[2 * CORNU_MAX_RANK], numbers[CORNU_ONNX_WORLDS];
+    int64_t         pads[2 * CORNU_MAX_RANK], numbers[CORNU_ONNX_WORLDS], order[CORNU_MAX_RANK];
+    const int       given = full(op, 0);
+    int             x;
+    cornu__onnx_lying(op->to, &given, 1, &x, order);
     for (int i = 0; i < 2 * rank; i++) {
         for (int w = 0; w < CORNU_ONNX_WORLDS; w++)
             numbers[w] = i < rank ? in_world(op, w)->pad.low[i]
                                   : in_world(op, w)->pad.high[i - rank];
-        pads[i] = cornu__onnx_extent(op->to, numbers);
-        if (pads[i] == 0 && (numbers[0] != 0 || numbers[1] != 0)) return refuse_batch(op);
+        int64_t *to = &pads[i < rank ? order[i] : rank + order[i - rank]];
+        *to = cornu__onnx_extent(op->to, numbers);
+        if (*to == 0 && (numbers[0] != 0 || numbers[1] != 0)) return refuse_batch(op);
     }
     const bool flag = type.dtype == CORNU_BOOL;   /* which Pad takes in later versions */
-    int x = full(op, 0);
     if (flag) x = cast(op->to, x, CORNU_ONNX_FLOAT);
     const int extents = cornu__onnx_vector(op->to, pads, 2 * rank);
     const int value = typed_scalar(op->to, flag ? CORNU_F32 : type.dtype, at->value);
     x = cornu__onnx_node(op->to, "Pad", (const int[]){ x, extents, value }, 3, NULL, 0, 1);
+    x = cornu__onnx_transpose(op->to, x, order, rank);
     return give(op, flag ? cast(op->to, x, CORNU_ONNX_BOOL) : x);
 }
 
 static CornuStatus concat(const Op *op)
 {
     const int count = op->op->in_count;
-    const CornuOnnxAttribute axis = { .name = "axis", .whole = op->attributes->axis.axis };
-    int *in = cornu__allocate((size_t)count, sizeof *in);
+    int64_t   order[CORNU_MAX_RANK];
+    int      *in = cornu__allocate(2 * (size_t)count, sizeof *in);
     if (!in) return CORNU_ERR_MEMORY;
-    for (int i = 0; i < count; i++) in[i] = full(op, i);
+    for (int i = 0; i < count; i++) in[count + i] = full(op, i);
+    cornu__onnx_lying(op->to, in + count, count, in, order);
+    const CornuOnnxAttribute axis = { .name = "axis", .whole = order[op->attributes->axis.axis] };
     const int y = cornu__onnx_node(op->to, "Concat", in, count, &axis, 1, 1);
     cornu__release(in);
-    return give(op, y);
+    return give(op, cornu__onnx_transpose(op->to, y, order, type_of(op, op->out).shape.rank));
 }
 
 static CornuStatus flip(const Op *op)
@@ -606,7 +640,7 @@ static bool is_same(const Op *op)
         return true;
     case CORNU_OP_CUSTOM:   /* its body is not looked at */
         for (int w = 1; w < CORNU_ONNX_WORLDS; w++)
-            if (!cornu__fields_equal(op->op->id, op->attributes, in_world(op, w))) return false;
+            if (!cornu__onnx_same_function(op->attributes, in_world(op, w))) return false;
         return true;
     default:
         for (int w = 1; w < CORNU_ONNX_WORLDS; w++)
@@ -614,6 +648,8 @@ static bool is_same(const Op *op)
         return true;
     }
 }
+
+bool cornu__onnx_has_writer(CornuOpId id) { return writers[id] && id != CORNU_OP_CUSTOM; }
 
 CornuStatus cornu__onnx_ops(CornuOnnxProgram *program)
 {
@@ -627,6 +663,7 @@ CornuStatus cornu__onnx_ops(CornuOnnxProgram *program)
         if (!writers[op->id] || (op->id == CORNU_OP_CUSTOM && !op->attributes.custom.body))
             return refuse(&at, "it has no counterpart there");
         if (!is_same(&at)) return refuse_batch(&at);
+        if (cornu__onnx_repeats(&at) || cornu__onnx_is_known(&at)) continue;
         CORNU__TRY(writers[op->id](&at));
     }
     return CORNU_OK;

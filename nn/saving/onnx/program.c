@@ -36,16 +36,33 @@ int cornu__onnx_type(CornuDtype dtype)
            : cornu_dtype_is_float(dtype) ? CORNU_ONNX_FLOAT : CORNU_ONNX_INT64;
 }
 
-int cornu__onnx_small(const CornuOnnxProgram *program, CornuValue value)
+static void copy_value(const CornuOnnxProgram *program, CornuValue from, CornuValue to)
 {
+    program->full[to] = program->full[from];
+    program->small[to] = program->small[from];
+    program->extents[to] = program->extents[from];
+}
+
+int cornu__onnx_small(CornuOnnxProgram *program, CornuValue value)
+{
+    const CornuValue first = program->first[value];
+    if (!program->small[first] && !program->full[first])
+        program->full[first] = cornu__onnx_known_value(program, first);
+    if (!program->small[value] && !program->full[value]) copy_value(program, first, value);
     return program->small[value] ? program->small[value] : program->full[value];
 }
 
+/* Expand leaves an extent as it is where 1 is asked for. */
 int cornu__onnx_full(CornuOnnxProgram *program, CornuValue value)
 {
     CornuShape shape;
+    cornu__onnx_small(program, value);
     if (program->full[value] || !cornu__onnx_extents(program, value, &shape))
         return program->full[value];
+    const CornuShape own = program->extents[value];
+    for (int i = 1; i <= own.rank; i++)
+        if (shape.extent[shape.rank - i] == own.extent[own.rank - i])
+            shape.extent[shape.rank - i] = 1;
     return program->full[value] = joined(program->to, "Expand", program->small[value],
                                          cornu__onnx_vector(program->to, shape.extent,
                                                             shape.rank));
@@ -74,6 +91,39 @@ CornuStatus cornu__onnx_give(const CornuOnnxOp *op, int value)
 {
     cornu__onnx_set(op->program, op->out, value);
     return CORNU_OK;
+}
+
+static bool are_equal(const CornuOnnxOp *op, int number)
+{
+    const CornuOnnxProgram *program = op->program;
+    const CornuProgramOp   *other = &program->program->ops[number];
+    const CornuValue       *in = cornu_program_operands(program->program, other);
+    if (other->id != op->op->id || other->in_count != op->op->in_count) return false;
+    for (int i = 0; i < other->in_count; i++)
+        if (program->first[in[i]] != program->first[op->in[i]]) return false;
+    for (int w = 0; w < CORNU_ONNX_WORLDS; w++) {
+        const CornuProgram *world = program->worlds[w];
+        if (!cornu__attributes_equal(other->id, &world->ops[number].attributes,
+                                     &world->ops[op->number].attributes) ||
+            !cornu_type_equal(world->values[other->out_first].type, world->values[op->out].type))
+            return false;
+    }
+    return true;
+}
+
+bool cornu__onnx_repeats(const CornuOnnxOp *op)
+{
+    const CornuOnnxProgram *program = op->program;
+    for (int i = 0; i < op->number; i++) {
+        if (!are_equal(op, i)) continue;
+        for (int k = 0; k < op->op->out_count; k++) {
+            const CornuValue from = program->program->ops[i].out_first + k, to = op->out + k;
+            program->first[to] = program->first[from];
+            copy_value(program, from, to);
+        }
+        return true;
+    }
+    return false;
 }
 
 void cornu__onnx_keep_small(const CornuOnnxOp *op, int value, CornuShape extents)

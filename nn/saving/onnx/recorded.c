@@ -6,6 +6,7 @@
 #include "../../../device/memory_internal.h"
 #include "../../../device/ops/rewrite.h"
 #include "../../../tensor/function_internal.h"
+#include "../../../tensor/graph_internal.h"
 #include "../../layers/layer_internal.h"
 
 /* A layer, recorded: its inputs and weights are inputs of the program, its results and their masks
@@ -30,7 +31,8 @@ static CornuTensor *weight_of(void *context, const CornuWeight *weight)
     Record *record = context;
     int     i = 0;
     while (record->layer->weights[i] != weight) i++;
-    if (!record->weights[i]) record->weights[i] = cornu_graph_input(record->graph, weight->type);
+    if (!record->weights[i])
+        record->weights[i] = cornu__graph_parameter(record->graph, weight->type);
     return record->weights[i];
 }
 
@@ -51,7 +53,7 @@ static CornuTensor *array_of(void *context, CornuArray array)
     if (!copy.data) return cornu__null();
     for (int64_t i = 0; i < cornu_type_count(type); i++)
         cornu_array_set(copy, i, cornu_array_get(array, i));
-    CornuTensor *input = cornu_graph_input(record->graph, array.type);
+    CornuTensor *input = cornu__graph_parameter(record->graph, array.type);
     record->constants[record->array_count] = input;
     record->arrays[record->array_count++] = copy;
     return input;
@@ -67,13 +69,13 @@ static CornuTensor *input_of(Record *record, const CornuOnnxCall *call, int i, i
     if (layer && !layer->kind->types) type.shape.extent[0] = CORNU_NONE;
     for (int k = 0; k < type.shape.rank; k++)
         type.shape.extent[k] = cornu__onnx_extent_in(call->to, type.shape.extent[k], world);
-    return cornu_graph_input(record->graph, type);
+    return cornu__graph_parameter(record->graph, type);
 }
 
 static CornuTensor *mask_of(Record *record, const CornuOnnxCall *call, int i, int world)
 {
     if (!call->masks[i]) return NULL;
-    return cornu_graph_input(record->graph,
+    return cornu__graph_parameter(record->graph,
                              cornu_type(CORNU_BOOL, cornu__onnx_batches[world],
                                         cornu__onnx_extent_in(call->to, call->shapes[i].extent[1],
                                                               world)));
@@ -143,9 +145,11 @@ static CornuStatus record_layer(Record *record, const CornuOnnxCall *call, Cornu
     const int without = record->fetched_count;
     for (int i = 0; i < record->array_count; i++) fetch(record, record->constants[i]);
     if (record->fetched_count < without + record->array_count) return CORNU_ERR_MEMORY;
-    CORNU__TRY(cornu_graph_prepare(record->graph, record->fetched, record->fetched_count));
-    record->program = cornu__rewrite_rounds(cornu_graph_program(record->graph), record_op,
-                                            call->to);
+    CornuProgram *recorded = cornu__graph_lowered(record->graph, record->fetched,
+                                                  record->fetched_count);
+    if (!recorded) return cornu_error_take();
+    record->program = cornu__rewrite_rounds(recorded, record_op, call->to);
+    cornu_program_free(recorded);
     return record->program ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
@@ -243,13 +247,20 @@ static CornuStatus put_records(const CornuOnnxCall *call, const Record *worlds)
     program.full = cornu__allocate(2 * count, sizeof *program.full);
     CornuStatus status = program.full ? CORNU_OK : CORNU_ERR_MEMORY;
     program.extents = cornu__allocate(count, sizeof *program.extents);
-    if (!program.extents) status = CORNU_ERR_MEMORY;
+    program.first = cornu__allocate(count, sizeof *program.first);
+    if (!program.extents || !program.first) status = CORNU_ERR_MEMORY;
     if (!status) {
+        for (size_t i = 0; i < count; i++) program.first[i] = (CornuValue)i;
         program.small = program.full + count;
+        status = cornu__onnx_find_known(&program, cornu__onnx_has_writer);
+    }
+    if (!status) {
         status = put_program(call, worlds, &program);
     }
+    cornu__onnx_free_known(&program);
     cornu__release(program.full);
     cornu__release(program.extents);
+    cornu__release(program.first);
     return status;
 }
 

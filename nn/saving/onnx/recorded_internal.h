@@ -12,6 +12,8 @@
 #include "extents_internal.h"
 #include "rules_internal.h"
 
+typedef struct CornuOnnxKnown CornuOnnxKnown;
+
 /* A program that becomes nodes. Each of its values has a place. A value that is constant along some
  * axes is kept small until a node needs it in full: `small` broadcasts to it. */
 typedef struct {
@@ -19,6 +21,8 @@ typedef struct {
     const CornuProgram *worlds[CORNU_ONNX_WORLDS], *program;   /* the first of them */
     int                *full, *small;      /* by value of the program; 0: not yet, or not kept */
     CornuShape         *extents;           /* of `small`, as of cornu__onnx_extents */
+    CornuValue         *first;             /* of equal values */
+    CornuOnnxKnown     *known;             /* of known.c */
 } CornuOnnxProgram;
 
 /* An extent of a value; 0 if it is open and nothing explains it. And all of them; false if there is
@@ -33,7 +37,7 @@ void cornu__onnx_set(const CornuOnnxProgram *program, CornuValue value, int full
 /* The value as a tensor of its full shape; and, for operators that broadcast, a smaller one that
  * broadcasts to it. */
 int cornu__onnx_full(CornuOnnxProgram *program, CornuValue value);
-int cornu__onnx_small(const CornuOnnxProgram *program, CornuValue value);
+int cornu__onnx_small(CornuOnnxProgram *program, CornuValue value);
 
 /* FLOAT for all floats, INT64 for all integers, BOOL. */
 int cornu__onnx_type(CornuDtype dtype);
@@ -65,6 +69,21 @@ CornuStatus cornu__onnx_op_elementwise(const CornuOnnxOp *op, const char *operat
                                        const CornuOnnxAttribute *attributes, int attribute_count);
 CornuStatus cornu__onnx_op_clip(const CornuOnnxOp *op, double low, double high);
 
+/* ---- known.c ---- */
+
+/* Finds and computes what depends on no input and no open extent, of ops that can be; to be freed
+ * in any case. */
+CornuStatus cornu__onnx_find_known(CornuOnnxProgram *program, bool (*can_be)(CornuOpId));
+void        cornu__onnx_free_known(CornuOnnxProgram *program);
+
+/* Whether the op is not to be written, as its value is known; and that value as a constant, none if
+ * it is not known. */
+bool cornu__onnx_is_known(const CornuOnnxOp *op);
+int  cornu__onnx_known_value(const CornuOnnxProgram *program, CornuValue value);
+
+/* Whether it is an op that is written already, whose values its own become. */
+bool cornu__onnx_repeats(const CornuOnnxOp *op);
+
 /* CORNU_ERR_UNSUPPORTED naming the op and the reason; that it depends on open extents. */
 CornuStatus cornu__onnx_refuse_op(const CornuOnnxOp *op, const char *why);
 CornuStatus cornu__onnx_refuse_open(const CornuOnnxOp *op);
@@ -73,10 +92,14 @@ CornuStatus cornu__onnx_refuse_open(const CornuOnnxOp *op);
  * one that has an operator; and writes it. */
 bool            cornu__onnx_has_function(const CornuOnnx *to, const CornuOpCall *call);
 CornuOnnxWriter cornu__onnx_function;
+/* Whether two calls, recorded for different extents, are the same but for those of the result. */
+bool            cornu__onnx_same_function(const CornuAttributes *a, const CornuAttributes *b);
 
 /* Writes all ops of the program, the values of whose inputs are set. CORNU_ERR_UNSUPPORTED naming
  * an op that has no counterpart. */
 CornuStatus cornu__onnx_ops(CornuOnnxProgram *program);
+/* Whether ops of this id can be. */
+bool        cornu__onnx_has_writer(CornuOpId id);
 
 /* Writes a layer. */
 CornuOnnxRule cornu__onnx_recorded;

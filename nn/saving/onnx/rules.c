@@ -20,21 +20,6 @@ CornuStatus cornu__onnx_known(const CornuOnnxCall *call, int axis)
 
 /* ---- Nodes ---- */
 
-int cornu__onnx_array(CornuOnnx *to, const CornuNumbers *numbers, CornuShape shape)
-{
-    const int64_t count = cornu_shape_count(shape);
-    float        *values = cornu__allocate((size_t)count, sizeof *values);
-    if (!values) {
-        to->nodes.failed = true;
-        return CORNU_ONNX_NONE;
-    }
-    for (int64_t i = 0; i < count; i++) values[i] = (float)numbers->values[i];
-    const int constant = cornu__onnx_constant(
-        to, cornu_array_from(values, cornu_type_from(CORNU_F32, shape)));
-    cornu__release(values);
-    return constant;
-}
-
 /* One extent is inferred: the batch, or one that is the reshaped value's own. */
 int cornu__onnx_reshape(CornuOnnx *to, int x, CornuShape shape)
 {
@@ -79,12 +64,6 @@ int cornu__onnx_split(CornuOnnx *to, int x, int64_t axis, int count)
     const CornuOnnxAttribute attributes[] = { { .name = "axis", .whole = axis },
                                               { .name = "num_outputs", .whole = count } };
     return cornu__onnx_node(to, "Split", &x, 1, attributes, to->opset < 18 ? 1 : 2, count);
-}
-
-int cornu__onnx_unit(CornuOnnx *to, int x, int rank, int64_t axes)
-{
-    const int length = cornu__onnx_reduce(to, "ReduceL2", x, rank, axes, true);
-    return two(to, "Div", x, two(to, "Max", length, cornu__onnx_scalar(to, 1e-12)));
 }
 
 int cornu__onnx_clip(CornuOnnx *to, int x, double low, double high)

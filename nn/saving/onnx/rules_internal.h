@@ -24,9 +24,6 @@ CornuStatus cornu__onnx_refuse(const CornuLayer *layer, const char *what, const 
 /* Refuses an input of which this extent is open. */
 CornuStatus cornu__onnx_known(const CornuOnnxCall *call, int axis);
 
-/* A layer's list as a constant of this shape. */
-int cornu__onnx_array(CornuOnnx *to, const CornuNumbers *numbers, CornuShape shape);
-
 /* ---- Nodes ---- */
 
 /* Elementwise operators of one and two operands. */
@@ -78,9 +75,6 @@ int cornu__onnx_reduce(CornuOnnx *to, const char *operator, int x, int rank, int
 
 /* The first of `count` equal parts of x along an axis; the others have the numbers after it. */
 int cornu__onnx_split(CornuOnnx *to, int x, int64_t axis, int count);
-
-/* x / max(|x|, 1e-12), |x| being the length over the axes. */
-int cornu__onnx_unit(CornuOnnx *to, int x, int rank, int64_t axes);
 
 /* Elements begin to end - 1 along an axis. */
 int cornu__onnx_slice(CornuOnnx *to, int x, int64_t axis, int64_t begin, int64_t end);

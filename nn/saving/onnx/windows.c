@@ -178,39 +178,6 @@ static CornuStatus pool(const CornuOnnxCall *call, const char *operator)
 static CornuStatus max_pooling(const CornuOnnxCall *call) { return pool(call, "MaxPool"); }
 static CornuStatus average_pooling(const CornuOnnxCall *call) { return pool(call, "AveragePool"); }
 
-/* Global pooling over all axes between batch and channels. */
-static int pool_all(const CornuOnnxCall *call, const char *operator, int x)
-{
-    const int     rank = call->shapes[0].rank;
-    const int64_t axes = (INT64_C(1) << (rank - 1)) - 2;
-    return cornu__onnx_reduce(call->to, operator, x, rank, axes, flag(call->layer, "keepdims"));
-}
-
-/* The mean of the steps of a masked sequence that count. */
-static CornuStatus global_average(const CornuOnnxCall *call)
-{
-    CornuOnnx *to = call->to;
-    const int  x = call->in[0];
-    if (!call->masks[0] || call->shapes[0].rank != 3) {
-        *call->out = pool_all(call, "ReduceMean", x);
-        return CORNU_OK;
-    }
-    CornuShape steps = call->shapes[0];
-    steps.extent[2] = 1;
-    const int mask = cornu__onnx_reshape(to, call->masks[0], steps);
-    const int sum = pool_all(call, "ReduceSum",
-                             selected(to, mask, x, cornu__onnx_scalar(to, 0.0)));
-    *call->out = two(to, "Div", sum,
-                     pool_all(call, "ReduceSum", cast(to, mask, CORNU_ONNX_FLOAT)));
-    return CORNU_OK;
-}
-
-static CornuStatus global_max(const CornuOnnxCall *call)
-{
-    *call->out = pool_all(call, "ReduceMax", call->in[0]);
-    return CORNU_OK;
-}
-
 /* Each axis is cut into parts, which may overlap, and each part reduced. */
 static CornuStatus adapt(const CornuOnnxCall *call, const char *reduction)
 {
@@ -257,12 +224,6 @@ const CornuOnnxRow cornu__onnx_windows[] = {
     { "Conv3DTranspose", transposed },
     { "DepthwiseConv1D", depthwise },
     { "DepthwiseConv2D", depthwise },
-    { "GlobalAveragePooling1D", global_average },
-    { "GlobalAveragePooling2D", global_average },
-    { "GlobalAveragePooling3D", global_average },
-    { "GlobalMaxPooling1D", global_max },
-    { "GlobalMaxPooling2D", global_max },
-    { "GlobalMaxPooling3D", global_max },
     { "MaxPooling1D", max_pooling },
     { "MaxPooling2D", max_pooling },
     { "MaxPooling3D", max_pooling },
