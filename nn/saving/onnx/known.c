@@ -56,9 +56,11 @@ static void mark(const CornuOnnxProgram *program, bool (*can_be)(CornuOpId), Cor
     for (int i = from->op_count - 1; i >= 0; i--) {
         const CornuProgramOp *op = &from->ops[i];
         const bool known = k->known[op->out_first];
+        bool       needed = false;
+        for (int n = 0; n < op->out_count; n++) needed |= k->needed[op->out_first + n];
         for (int n = 0; n < op->in_count; n++)
             k->needed[cornu_program_operands(from, op)[n]] |=
-                !known || (op->id == CORNU_OP_BROADCAST && k->needed[op->out_first]);
+                needed && (!known || op->id == CORNU_OP_BROADCAST);
     }
 }
 
@@ -116,10 +118,12 @@ void cornu__onnx_free_known(CornuOnnxProgram *program)
     cornu__release(k);
 }
 
-bool cornu__onnx_is_known(const CornuOnnxOp *op)
+bool cornu__onnx_is_left_out(const CornuOnnxOp *op)
 {
     const CornuOnnxKnown *k = op->program->known;
-    return k->known[op->out] && (!stays(op->op) || !k->needed[op->out]);
+    bool                  needed = false;
+    for (int i = 0; i < op->op->out_count; i++) needed |= k->needed[op->out + i];
+    return !needed || (k->known[op->out] && !stays(op->op));
 }
 
 int cornu__onnx_known_value(const CornuOnnxProgram *program, CornuValue value)

@@ -663,7 +663,7 @@ CornuStatus cornu__onnx_ops(CornuOnnxProgram *program)
         if (!writers[op->id] || (op->id == CORNU_OP_CUSTOM && !op->attributes.custom.body))
             return refuse(&at, "it has no counterpart there");
         if (!is_same(&at)) return refuse_batch(&at);
-        if (cornu__onnx_repeats(&at) || cornu__onnx_is_known(&at)) continue;
+        if (cornu__onnx_repeats(&at) || cornu__onnx_is_left_out(&at)) continue;
         CORNU__TRY(writers[op->id](&at));
     }
     return CORNU_OK;

@@ -76,9 +76,9 @@ CornuStatus cornu__onnx_op_clip(const CornuOnnxOp *op, double low, double high);
 CornuStatus cornu__onnx_find_known(CornuOnnxProgram *program, bool (*can_be)(CornuOpId));
 void        cornu__onnx_free_known(CornuOnnxProgram *program);
 
-/* Whether the op is not to be written, as its value is known; and that value as a constant, none if
- * it is not known. */
-bool cornu__onnx_is_known(const CornuOnnxOp *op);
+/* Whether the op is not to be written, as its value is known or nothing reads it; and a value as a
+ * constant, none if it is not known. */
+bool cornu__onnx_is_left_out(const CornuOnnxOp *op);
 int  cornu__onnx_known_value(const CornuOnnxProgram *program, CornuValue value);
 
 /* Whether it is an op that is written already, whose values its own become. */
