@@ -26,11 +26,6 @@ int cornu__lite_node(CornuLite *to, CornuLiteCode code, const int *in, int in_co
     return cornu__lite_node_of(to, code, in, in_count, CORNU_LITE_F32, shape, options);
 }
 
-int cornu__lite_one(CornuLite *to, CornuLiteCode code, int x)
-{
-    return cornu__lite_node(to, code, &x, 1, shape_of(to, x), NULL);
-}
-
 CornuShape cornu__lite_joined(CornuShape a, CornuShape b)
 {
     const CornuShape thin = a.rank < b.rank ? a : b;

@@ -1,4 +1,4 @@
-/* Normalization. */
+/* Normalization by statistics that are computed into constants. */
 #include "rules_internal.h"
 
 #include <math.h>
@@ -35,61 +35,6 @@ static CornuStatus batch_normalization(const CornuLiteCall *call)
     }
     const int y = cornu__lite_two(to, CORNU_LITE_MUL, call->in[0], factors);
     *call->out = cornu__lite_two(to, CORNU_LITE_ADD, y, terms);
-    return CORNU_OK;
-}
-
-/* 1 / sqrt(mean of x^2 over the axes + epsilon) */
-static int inverse_root(CornuLite *to, int x, int64_t axes, double epsilon)
-{
-    const int squares = cornu__lite_one(to, CORNU_LITE_SQUARE, x);
-    const int mean = cornu__lite_reduce(to, CORNU_LITE_MEAN, squares, axes, true);
-    return cornu__lite_one(to, CORNU_LITE_RSQRT,
-                           cornu__lite_with(to, CORNU_LITE_ADD, mean, epsilon));
-}
-
-/* y times gamma plus beta, if the layer has them, both in the shape `kept`. */
-static int scale_and_center(const CornuLiteCall *call, int y, CornuShape kept, bool scale,
-                            bool center)
-{
-    CornuLite *to = call->to;
-    int        next = 0;
-    kept.extent[0] = 1;
-    if (scale) {
-        const int gamma = cornu__lite_weight_as(to, call->layer, next++, NULL, kept);
-        y = cornu__lite_two(to, CORNU_LITE_MUL, y, gamma);
-    }
-    if (center) {
-        const int beta = cornu__lite_weight_as(to, call->layer, next, NULL, kept);
-        y = cornu__lite_two(to, CORNU_LITE_ADD, y, beta);
-    }
-    return y;
-}
-
-static CornuStatus layer_normalization(const CornuLiteCall *call)
-{
-    CornuLite        *to = call->to;
-    const CornuLayer *layer = call->layer;
-    const bool        rms = flag(layer, "rms_scaling");
-    int               x = call->in[0];
-    int64_t           axes;
-    CORNU__TRY(cornu__axis_bits(cornu__layer_argument(layer, "axis"), call->shapes[0], &axes));
-    const int mean = cornu__lite_reduce(to, CORNU_LITE_MEAN, x, axes, true);
-    const int centre = cornu__lite_two(to, CORNU_LITE_SUB, x, mean);
-    const int root = inverse_root(to, centre, axes, number(layer, "epsilon"));
-    const int y = cornu__lite_two(to, CORNU_LITE_MUL, rms ? x : centre, root);
-    *call->out = scale_and_center(call, y, cornu__along(call->shapes[0], axes, true),
-                                  given(layer, "scale") || rms, given(layer, "center"));
-    return CORNU_OK;
-}
-
-static CornuStatus rms_normalization(const CornuLiteCall *call)
-{
-    const CornuLayer *layer = call->layer;
-    int64_t           axes;
-    CORNU__TRY(cornu__axis_bits(cornu__layer_argument(layer, "axis"), call->shapes[0], &axes));
-    const int root = inverse_root(call->to, call->in[0], axes, number(layer, "epsilon"));
-    const int y = cornu__lite_two(call->to, CORNU_LITE_MUL, call->in[0], root);
-    *call->out = scale_and_center(call, y, cornu__along(call->shapes[0], axes, true), true, false);
     return CORNU_OK;
 }
 
@@ -130,18 +75,8 @@ static CornuStatus normalization(const CornuLiteCall *call)
     return CORNU_OK;
 }
 
-static CornuStatus layer_scale(const CornuLiteCall *call)
-{
-    *call->out = cornu__lite_two(call->to, CORNU_LITE_MUL, call->in[0],
-                                 cornu__lite_weight(call->to, call->layer, 0));
-    return CORNU_OK;
-}
-
 const CornuLiteRow cornu__lite_norms[] = {
     { "BatchNormalization", batch_normalization },
-    { "LayerNormalization", layer_normalization },
-    { "LayerScale", layer_scale },
     { "Normalization", normalization },
-    { "RMSNormalization", rms_normalization },
     { 0 },
 };

@@ -2,5 +2,6 @@
 #include "recorded_internal.h"
 
 const CornuLiteOpRow *const cornu__lite_op_families[] = {
-    cornu__lite_writers_ops, cornu__lite_writers_products, cornu__lite_writers_scan, NULL
+    cornu__lite_writers_ops, cornu__lite_writers_products, cornu__lite_writers_scan,
+    cornu__lite_writers_functions, NULL
 };

@@ -91,8 +91,23 @@ CornuStatus cornu__lite_extents(const Op *op, CornuValue value, int *tensor)
     return cornu__lite_extents_of(op, worlds, tensor);
 }
 
+/* How often x is repeated along each axis to have this shape, whose open extents it has already;
+ * false if it is another. */
+static bool times_of(CornuShape from, CornuShape shape, int32_t *times)
+{
+    bool fits = from.rank == shape.rank, open = false;
+    for (int i = 0; i < shape.rank && fits; i++) {
+        const bool same = from.extent[i] == shape.extent[i];
+        open |= shape.extent[i] == CORNU_NONE;
+        times[i] = same ? 1 : (int32_t)shape.extent[i];
+        fits = same || shape.extent[i] != CORNU_NONE;
+    }
+    return fits && open;
+}
+
 CornuStatus cornu__lite_full(const Op *op, int i, int *tensor)
 {
+    int32_t          times[CORNU_MAX_RANK];
     CornuLite       *to = op->to;
     const CornuShape shape = cornu__lite_value_shape(op->program, op->in[i]);
     const int        x = cornu__lite_small(op, i);
@@ -100,9 +115,11 @@ CornuStatus cornu__lite_full(const Op *op, int i, int *tensor)
     *tensor = x;
     if (x < 0) return to->graph->status ? to->graph->status : CORNU_ERR_MEMORY;
     if (cornu_shape_equal(shape_of(to, x), shape)) return CORNU_OK;
-    CORNU__TRY(cornu__lite_extents(op, op->in[i], &in[1]));
-    *tensor = cornu__lite_node_of(to, CORNU_LITE_BROADCAST_TO, in, 2, to->graph->tensors[x].dtype,
-                                  shape, NULL);
+    const bool tiles = times_of(shape_of(to, x), shape, times);
+    if (tiles) in[1] = cornu__lite_add_integers(to->graph, times, shape.rank);
+    else CORNU__TRY(cornu__lite_extents(op, op->in[i], &in[1]));
+    *tensor = cornu__lite_node_of(to, tiles ? CORNU_LITE_TILE : CORNU_LITE_BROADCAST_TO, in, 2,
+                                  to->graph->tensors[x].dtype, shape, NULL);
     op->program->tensors[op->in[i]] = *tensor;
     return to->graph->status;
 }

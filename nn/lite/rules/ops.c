@@ -141,8 +141,8 @@ static CornuStatus elu(const Op *op)
     const double alpha = op->attributes->alpha.alpha;
     if (alpha == 1.0) return elementwise(op, CORNU_LITE_ELU);
     const int x = cornu__lite_small(op, 0), high = unary(to, CORNU_LITE_RELU, x);
-    int       low = unary(to, CORNU_LITE_EXP, with(to, CORNU_LITE_MINIMUM, x, 0.0));
-    low = with(to, CORNU_LITE_MUL, with(to, CORNU_LITE_SUB, low, 1.0), alpha);
+    const int low = with(to, CORNU_LITE_MUL, unary(to, CORNU_LITE_ELU,
+                                                   with(to, CORNU_LITE_MINIMUM, x, 0.0)), alpha);
     return cornu__lite_op_give(op, binary(to, CORNU_LITE_ADD, high, low));
 }
 
@@ -260,6 +260,12 @@ static CornuStatus reshape(const Op *op)
         open += shape.extent[i] == CORNU_NONE;
         options.extents[i] = shape.extent[i] == CORNU_NONE ? -1 : (int32_t)shape.extent[i];
     }
+    if (op->to->graph->tensors[x].data) {
+        const CornuLiteTensor from = op->to->graph->tensors[x];
+        const int made = cornu__lite_add_constant(op->to->graph, from.name, from.dtype, shape,
+                                                  from.data);
+        return cornu__lite_op_give(op, made);
+    }
     int in[] = { x, 0 };
     if (open < 2) in[1] = cornu__lite_add_integers(op->to->graph, options.extents, shape.rank);
     else          CORNU__TRY(cornu__lite_extents(op, op->out, &in[1]));
@@ -278,29 +284,32 @@ static CornuStatus transpose(const Op *op)
     return cornu__lite_op_give(op, cornu__lite_turn(op->to, x, order));
 }
 
-/* Of an open axis the whole alone. */
+/* Of an open axis the whole alone, of which the masks say that begin and end are not looked at. */
 static CornuStatus slice(const Op *op)
 {
     const CornuAttributes_SLICE *at = &op->attributes->slice;
     const CornuShape             shape = out_shape(op);
-    int32_t                      begin[CORNU_MAX_RANK], size[CORNU_MAX_RANK];
-    int                          x;
-    CORNU__TRY(cornu__lite_full(op, 0, &x));
-    const CornuShape from = shape_of(op->to, x);
-    if (cornu_shape_equal(from, shape)) return cornu__lite_op_give(op, x);
+    int32_t          begin[CORNU_MAX_RANK], end[CORNU_MAX_RANK], stride[CORNU_MAX_RANK];
+    CornuLiteOptions options = { .begin_mask = 0 };
+    int              in[4];
+    CORNU__TRY(cornu__lite_full(op, 0, &in[0]));
+    const CornuShape from = shape_of(op->to, in[0]);
+    if (cornu_shape_equal(from, shape)) return cornu__lite_op_give(op, in[0]);
     for (int i = 0; i < shape.rank; i++) {
         const bool open = from.extent[i] == CORNU_NONE;
         if (open && (shape.extent[i] != CORNU_NONE || at->starts[i]))
             return cornu__lite_op_refuse(op, "of an open batch");
+        if (open) options.begin_mask = options.end_mask |= 1 << i;
         begin[i] = (int32_t)at->starts[i];
-        size[i] = open ? -1 : (int32_t)at->sizes[i];
+        end[i] = open ? 0 : (int32_t)(at->starts[i] + at->sizes[i]);
+        stride[i] = 1;
     }
-    int in[] = { x, 0, 0 };
     in[1] = cornu__lite_add_integers(op->to->graph, begin, shape.rank);
-    in[2] = cornu__lite_add_integers(op->to->graph, size, shape.rank);
+    in[2] = cornu__lite_add_integers(op->to->graph, end, shape.rank);
+    in[3] = cornu__lite_add_integers(op->to->graph, stride, shape.rank);
     return cornu__lite_op_give(op, cornu__lite_node_of(
-        op->to, CORNU_LITE_SLICE, in, 3, cornu__lite_kept(cornu__lite_value_dtype(op, op->out)),
-        shape, NULL));
+        op->to, CORNU_LITE_STRIDED_SLICE, in, 4,
+        cornu__lite_kept(cornu__lite_value_dtype(op, op->out)), shape, &options));
 }
 
 /* Rows that negative padding cuts off. */

@@ -3,6 +3,8 @@
 
 #include "../../../device/memory_internal.h"
 #include "../../../device/ops/rewrite.h"
+#include "../../../tensor/function_internal.h"
+#include "../../../tensor/graph_internal.h"
 #include "../../layers/layer_internal.h"
 
 #include <string.h>
@@ -27,7 +29,8 @@ static CornuTensor *weight_of(void *context, const CornuWeight *weight)
     Record *record = context;
     int     i = 0;
     while (record->layer->weights[i] != weight) i++;
-    if (!record->weights[i]) record->weights[i] = cornu_graph_input(record->graph, weight->type);
+    if (!record->weights[i])
+        record->weights[i] = cornu__graph_parameter(record->graph, weight->type);
     return record->weights[i];
 }
 
@@ -43,7 +46,7 @@ static CornuTensor *array_of(void *context, CornuArray array)
                                        array.type);
     if (!copy.data) return cornu__null();
     memcpy(copy.data, array.data, cornu_type_bytes(array.type));
-    CornuTensor *input = cornu_graph_input(record->graph, array.type);
+    CornuTensor *input = cornu__graph_parameter(record->graph, array.type);
     record->constants[record->array_count] = input;
     record->arrays[record->array_count++] = copy;
     return input;
@@ -55,7 +58,7 @@ static CornuTensor *input_of(Record *record, const CornuLiteCall *call, int i, i
     const CornuType      type = { dtype == CORNU_LITE_I32    ? CORNU_I32
                                   : dtype == CORNU_LITE_BOOL ? CORNU_BOOL : CORNU_F32,
                                   cornu__lite_noted(call->to, call->in[i], world) };
-    return cornu_graph_input(record->graph, type);
+    return cornu__graph_parameter(record->graph, type);
 }
 
 static void fetch(Record *record, CornuTensor *tensor)
@@ -67,24 +70,28 @@ static void fetch(Record *record, CornuTensor *tensor)
 
 static CornuStatus record_op(CornuRewrite *rewrite, const CornuProgramOp *op, const void *context)
 {
-    (void)context;
+    const CornuOpCall call = cornu_program_call(rewrite->from, op, rewrite->in_type);
     const bool composed = op->id == CORNU_OP_ATTENTION || op->id == CORNU_OP_LSTM ||
-                          op->id == CORNU_OP_GRU;
+                          op->id == CORNU_OP_GRU ||
+                          (cornu__has_body(op) && !cornu__lite_has_function(&call));
+    (void)context;
     return composed ? cornu__rewrite_decompose(rewrite, op) : cornu__rewrite_keep(rewrite, op);
 }
 
-static CornuProgram *program_of(const CornuGraph *graph)
+static int weights_of(const CornuLiteCall *call)
 {
-    CornuProgram *bodies = cornu__rewrite_bodies(cornu_graph_program(graph));
-    CornuProgram *program = bodies ? cornu__rewrite_rounds(bodies, record_op, NULL) : NULL;
-    cornu_program_free(bodies);
-    return program;
+    return call->layer ? call->layer->weight_count : 0;
+}
+
+static int outputs_of(const CornuLiteCall *call)
+{
+    return call->layer ? cornu_layer_outputs(call->layer) : 1;
 }
 
 /* What is fetched is not dropped, in this order: results, inputs, weights, constants. */
 static CornuStatus prepare(Record *record, const CornuLiteCall *call)
 {
-    const int weights = call->layer->weight_count, outputs = cornu_layer_outputs(call->layer);
+    const int weights = weights_of(call), outputs = outputs_of(call);
     int       wanted = outputs + call->in_count + record->array_count;
     for (int i = 0; i < outputs; i++) fetch(record, record->out[i]);
     for (int i = 0; i < call->in_count; i++) fetch(record, record->in[i]);
@@ -92,8 +99,11 @@ static CornuStatus prepare(Record *record, const CornuLiteCall *call)
     for (int i = 0; i < weights; i++) wanted += record->weights[i] != NULL;
     for (int i = 0; i < record->array_count; i++) fetch(record, record->constants[i]);
     if (record->fetched_count < wanted) return CORNU_ERR_MEMORY;
-    CORNU__TRY(cornu_graph_prepare(record->graph, record->fetched, record->fetched_count));
-    record->program = program_of(record->graph);
+    CornuProgram *recorded = cornu__graph_lowered(record->graph, record->fetched,
+                                                  record->fetched_count);
+    if (!recorded) return cornu_error_take();
+    record->program = cornu__rewrite_rounds(recorded, record_op, NULL);
+    cornu_program_free(recorded);
     return record->program ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
@@ -101,10 +111,10 @@ static CornuStatus record_layer(Record *record, const CornuLiteCall *call, Cornu
                                 int world)
 {
     record->layer = (CornuLayer *)call->layer;
-    record->weights = cornu__allocate((size_t)call->layer->weight_count + 1,
-                                      sizeof *record->weights);
+    record->weights = cornu__allocate((size_t)weights_of(call) + 1, sizeof *record->weights);
     if (!record->weights) return CORNU_ERR_MEMORY;
     if (!(record->graph = cornu_graph_create(device))) return cornu_error_take();
+    cornu__graph_keep_functions(record->graph);
     CornuTensor *count = cornu_op_constant(record->graph, cornu_scalar(CORNU_I64),
                                            (double)cornu__lite_batches[world]);
     CornuTensor *zero = cornu_op_constant(record->graph, cornu_scalar(CORNU_I64), 0.0);
@@ -115,9 +125,10 @@ static CornuStatus record_layer(Record *record, const CornuLiteCall *call, Cornu
     const CornuCall traced = { .graph = record->graph, .count = count, .total = count,
                                .seed = zero, .iteration = zero, .position = zero, .masks = masks,
                                .shapes_only = true, .description = &description };
-    if (!cornu__layer_call_masked(record->layer, &traced, record->in, call->in_count, masks,
-                                  record->out, out_masks))
-        return cornu_error_take();
+    if (!record->layer) record->out[0] = cornu_activation_apply(call->activation, record->in[0]);
+    else cornu__layer_call_masked(record->layer, &traced, record->in, call->in_count, masks,
+                                  record->out, out_masks);
+    if (!record->out[0]) return cornu_error_take();
     return prepare(record, call);
 }
 
@@ -154,12 +165,12 @@ static int constant(CornuLite *to, CornuArray array)
 static CornuStatus put_program(const CornuLiteCall *call, const Record *record,
                                CornuLiteProgram *program)
 {
-    const int    outputs = cornu_layer_outputs(call->layer);
+    const int    outputs = outputs_of(call);
     int          next = outputs;
     const CornuProgram *from = program->program;
     for (int i = 0; i < call->in_count; i++)
         program->tensors[from->outputs[next++].value] = call->in[i];
-    for (int i = 0; i < call->layer->weight_count; i++)
+    for (int i = 0; i < weights_of(call); i++)
         if (record->weights[i])
             program->tensors[from->outputs[next++].value] =
                 cornu__lite_weight(call->to, call->layer, i);
@@ -208,7 +219,7 @@ static CornuStatus put_records(const CornuLiteCall *call, const Record *worlds)
     for (size_t i = 0; i < count; i++) program.tensors[i] = CORNU_LITE_NONE;
     const CornuStatus status = put_program(call, worlds, &program);
     cornu__release(program.tensors);
-    return cornu__fail_prefix(status, cornu_layer_name(call->layer));
+    return cornu__fail_prefix(status, call->to->name);
 }
 
 CornuStatus cornu__lite_recorded(const CornuLiteCall *call)

@@ -40,10 +40,13 @@ typedef CornuStatus CornuLiteWriter(const CornuLiteOp *op);
  * and lookups, loops step by step; NULL ends the list. An op without a row is refused. */
 typedef struct { CornuOpId id; CornuLiteWriter *write; } CornuLiteOpRow;
 extern const CornuLiteOpRow cornu__lite_writers_ops[], cornu__lite_writers_products[],
-    cornu__lite_writers_scan[];
+    cornu__lite_writers_scan[], cornu__lite_writers_functions[];
 extern const CornuLiteOpRow *const cornu__lite_op_families[];
 
 CornuStatus cornu__lite_ops(CornuLiteProgram *program);
+
+/* Whether the call is of a function that has an operator: functions.c. */
+bool cornu__lite_has_function(const CornuOpCall *call);
 
 /* ---- For writers ---- */
 

@@ -102,7 +102,7 @@ static CornuStatus activate(const Run *run, const char *which, int x, int *y)
     if (cornu__activation_layer(activation))
         return cornu__lite_refuse(run->layer, "a layer as activation",
                                   "whose recurrent layers take activations by name");
-    return cornu__lite_activate(run->to, run->layer, activation, x, y);
+    return cornu__lite_activate(run->to, activation, x, y);
 }
 
 static int two(const Run *run, CornuLiteCode code, int a, int b)

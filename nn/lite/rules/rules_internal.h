@@ -1,6 +1,7 @@
 /*
- * Rules translate layers into LiteRT operators. A class has a row in the table of its family; its
- * rule sets call->out. Tensors are referred to by their numbers in the graph; images are NHWC in
+ * Layers as LiteRT operators. Most are written as the ops that they record (by_ops.c names them,
+ * recorded_internal.h has the writers); where LiteRT has an operator that is more, a rule translates
+ * the layer. A class has a row in the table of its family; its rule sets call->out. Tensors are referred to by their numbers in the graph; images are NHWC in
  * Cornu as in LiteRT.
  *
  * C leaves open in which order a call's arguments are evaluated, so at most one of them may add to
@@ -26,7 +27,8 @@ typedef struct {
 /* A call of a layer. Shapes have CORNU_NONE for the batch, unless it is fixed, and nowhere else. */
 typedef struct {
     CornuLite        *to;
-    const CornuLayer *layer;
+    const CornuLayer *layer;          /* NULL for the activation alone, of one operand: */
+    CornuActivation   activation;
     const int        *in;
     const CornuShape *shapes;         /* of the inputs */
     int               in_count;
@@ -65,8 +67,7 @@ int cornu__lite_node_of(CornuLite *to, CornuLiteCode code, const int *in, int in
 /* The extent of the result along each axis, aligned at the right: that which is not 1. */
 CornuShape cornu__lite_joined(CornuShape a, CornuShape b);
 
-/* Elementwise: of the shape of x; of a and b, of equal rank or one of them without axes. */
-int cornu__lite_one(CornuLite *to, CornuLiteCode code, int x);
+/* Elementwise, of a and b, of equal rank or one of them without axes. */
 int cornu__lite_two(CornuLite *to, CornuLiteCode code, int a, int b);
 
 /* code(x, value) */
@@ -124,8 +125,6 @@ int cornu__lite_numbers(CornuLite *to, const CornuNumbers *numbers, int rank);
 /* x after the activation of the layer, in the shape of its result. */
 CornuStatus cornu__lite_activated(const CornuLiteCall *call, int x, int *y);
 
-/* Softmax and the like over the last axis are operators; others are composed. */
-CornuStatus cornu__lite_activate(CornuLite *to, const CornuLayer *layer, CornuActivation activation,
-                                 int x, int *y);
+CornuStatus cornu__lite_activate(CornuLite *to, CornuActivation activation, int x, int *y);
 
 #endif

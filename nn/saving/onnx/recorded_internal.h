@@ -1,6 +1,8 @@
 /*
- * Layers without a rule of their own are written op by op: the layer is recorded in a graph that
- * is never run (recorded.c), and each op becomes nodes (ops.c) between values (program.c).
+ * Layers are written op by op: the layer is recorded in a graph that is never run and keeps
+ * functions (recorded.c), and each op becomes nodes (ops.c) between values (program.c). A function
+ * becomes the operator that ONNX has for it (functions.c), or else its ops. What is known when the
+ * file is written becomes constants (known.c), and what repeats is written once.
  *
  * ONNX files have an open batch, and other extents may be open; programs have none. So the layer is
  * recorded in several worlds, extents_internal.h, whose programs differ in extents alone.

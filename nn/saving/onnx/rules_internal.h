@@ -1,5 +1,6 @@
 /*
- * Rules translate layers into ONNX nodes. A class has a row in the table of its family; its rule
+ * Rules translate layers into ONNX nodes, where recorded ops would not become the operator that
+ * ONNX has: convolutions with a bias, pooling, recurrence, attention. A class has a row in the table of its family; its rule
  * sets call->out and, if the class handles masks itself, call->out_masks; otherwise masks are
  * passed on. Arguments are read by Keras' names, by the fields that the class has for files.
  */

@@ -167,7 +167,8 @@ static CornuModel *norms(void)
                 cornu_layer_normalization(.axes = { 2, 3 }, .no_center = true),
                 cornu_layer_normalization(.rms_scaling = true), cornu_rms_normalization(),
                 cornu_normalization(), cornu_normalization(.mean = 2.0, .variance = 4.0),
-                cornu_normalization(.axis = 1, .invert = true), cornu_layer_scale(0.1, 6));
+                cornu_normalization(.axis = 1, .invert = true), cornu_layer_scale(0.1, 6),
+                cornu_group_normalization(2), cornu_unit_normalization());
 }
 
 /* ---- Activations ---- */
@@ -186,6 +187,22 @@ static CornuModel *activations(void)
     for (int i = 0; i < COUNT; i++) y[i] = cornu_call(cornu_activation(all[i]), x);
     return cornu_model(.inputs = { x }, .name = "activations",
                        .outputs = { cornu_call_from(cornu_concatenate(), y, COUNT) });
+}
+
+/* Those that LiteRT has no operators for, in others. */
+static CornuModel *composed(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 12 });
+    CornuSymbol *near = cornu_call(cornu_rescaling(0.03125), x);
+    return cornu_model(.inputs = { x }, .name = "composed",
+                       .outputs = { cornu_call(cornu_activation(CORNU_SPARSEMAX), near),
+                                    cornu_call(cornu_activation(CORNU_SPARSE_PLUS), x),
+                                    cornu_call(cornu_activation(CORNU_SQUAREPLUS), x),
+                                    cornu_call(cornu_activation(CORNU_GLU), x),
+                                    cornu_call(cornu_activation(CORNU_HARD_SHRINK), x),
+                                    cornu_call(cornu_activation(CORNU_SOFT_SHRINK), x),
+                                    cornu_call(cornu_relu(.threshold = 0.5, .negative_slope = 0.2,
+                                                          .max_value = 1.5), x) });
 }
 
 static CornuModel *rectifiers(void)
@@ -233,12 +250,13 @@ static CornuModel *nested(void)
 
 const LiteCase lite_cases[] = {
     { "activations", activations, "GELU 2 HARD_SWISH 1 CONCATENATION 1 ELU 3" },
+    { "composed", composed, "SELECT_V2 7 STRIDED_SLICE 2" },
     { "convolutions", convolutions, "CONV_2D 5 DEPTHWISE_CONV_2D 4 RELU 0 PAD 0" },
     { "folded", folded, "CONV_2D 1 DEPTHWISE_CONV_2D 1 FULLY_CONNECTED 1 MUL 1 ADD 1 RELU 0" },
     { "many_steps", many_steps, "UNPACK 1 PACK 1 FULLY_CONNECTED 100" },
     { "merges", merges, "ADD 4 SUB 1 MUL 2 MAXIMUM 2 MINIMUM 1 CONCATENATION 2" },
     { "nested", nested, "FULLY_CONNECTED 3 MUL 1 ADD 1" },
-    { "norms", norms, "MUL 14 RSQRT 4" },
+    { "norms", norms, "MUL 23 RSQRT 6" },
     { "pools", pools, "MAX_POOL_2D 2 AVERAGE_POOL_2D 2 MEAN 2 REDUCE_MAX 1" },
     { "read_twice", read_twice, "CONV_2D 2 MUL 1 ADD 2 RELU 0" },
     { "recurrence", recurrence, "UNPACK 9 UNIDIRECTIONAL_SEQUENCE_LSTM 0" },

@@ -259,10 +259,8 @@ static void test_what_is_refused(void **state)
                           8, 8), "c: channels_first is not available in .tflite files");
     expect_refused(single(cornu_dense(2, .name = "d"), CORNU_NONE, 3, 0),
                    "unknown extent besides the batch");
-    expect_refused(single(cornu_group_normalization(2, .name = "g"), 4, 4, 4),
-                   "g: GroupNormalization is not available in .tflite files");
-    expect_refused(single(cornu_dense(2, .activation = CORNU_SPARSEMAX, .name = "s"), 4, 0, 0),
-                   "s: sparsemax is not available");
+    expect_refused(single(cornu_masking(.name = "m"), 4, 4, 0),
+                   "m: Masking is not available in .tflite files");
     expect_refused(single(cornu_conv2d_transpose(2, 3, .dilation_rate = { 2 }, .name = "t"), 4, 4,
                           2), "t: dilation_rate");
     CornuModel *model = single(cornu_dense(2), 4, 0, 0);
