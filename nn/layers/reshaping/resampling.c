@@ -9,8 +9,8 @@
  * Source: jax.image.resize, which Keras calls (jax/_src/image/scale.py, compute_weight_mat).
  */
 #include "../../../device/integer_internal.h"
-#include "../../fields/field_internal.h"
 #include "../../../tensor/function_internal.h"
+#include "../../fields/field_internal.h"
 #include "resampling_internal.h"
 
 #include <math.h>

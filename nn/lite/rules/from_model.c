@@ -18,7 +18,7 @@ static CornuStatus put_model(const CornuLiteCall *call);
 CornuStatus cornu__lite_refuse(const CornuLayer *layer, const char *what, const char *why)
 {
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s is not available in .tflite files, %s",
-                       cornu_layer_name(layer), what, why);
+                       layer ? cornu_layer_name(layer) : "an activation", what, why);
 }
 
 static CornuLiteRule *rule_of(const char *class_name)

@@ -1,92 +1,29 @@
 /* Recording a layer in all worlds, and writing the program. */
 #include "recorded_internal.h"
 
-#include <string.h>
-
 #include "../../../device/memory_internal.h"
-#include "../../../device/ops/rewrite.h"
-#include "../../../tensor/function_internal.h"
-#include "../../../tensor/graph_internal.h"
-#include "../../layers/layer_internal.h"
+#include "recorded_layer.h"
 
-/* A layer, recorded: its inputs and weights are inputs of the program, its results and their masks
- * the first outputs. */
-typedef struct {
-    CornuGraph  *graph;
-    CornuProgram *program;                 /* of the graph, of ops that files may have */
-    CornuLayer  *layer;
-    CornuTensor *in[CORNU_MAX_LAYER_TENSORS], *masks[CORNU_MAX_LAYER_TENSORS];
-    CornuTensor **weights;                 /* of the layer; NULL where it reads none */
-    CornuTensor *out[CORNU_MAX_LAYER_TENSORS], *out_masks[CORNU_MAX_LAYER_TENSORS];
-    CornuTensor **fetched;
-    int          fetched_count, fetched_space;
-    CornuArray  *arrays;                   /* constants, copied */
-    CornuTensor **constants;
-    int          array_count, array_space, constant_space;
-} Record;
-
-/* The weight as an input of the graph, for CornuDescription. */
-static CornuTensor *weight_of(void *context, const CornuWeight *weight)
-{
-    Record *record = context;
-    int     i = 0;
-    while (record->layer->weights[i] != weight) i++;
-    if (!record->weights[i])
-        record->weights[i] = cornu__graph_parameter(record->graph, weight->type);
-    return record->weights[i];
-}
-
-/* An array as an input of the graph, for CornuDescription; as it will be written: all integers in
- * 64 bits, all floats in 32. */
-static CornuTensor *array_of(void *context, CornuArray array)
-{
-    Record   *record = context;
-    CornuType type = array.type;
-    if (type.dtype != CORNU_BOOL)
-        type.dtype = cornu_dtype_is_float(type.dtype) ? CORNU_F32 : CORNU_I64;
-    if (cornu__reserve(&record->arrays, &record->array_space, record->array_count, 1,
-                       sizeof *record->arrays) ||
-        cornu__reserve(&record->constants, &record->constant_space, record->array_count, 1,
-                       sizeof *record->constants))
-        return cornu__null();
-    CornuArray copy = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
-    if (!copy.data) return cornu__null();
-    for (int64_t i = 0; i < cornu_type_count(type); i++)
-        cornu_array_set(copy, i, cornu_array_get(array, i));
-    CornuTensor *input = cornu__graph_parameter(record->graph, array.type);
-    record->constants[record->array_count] = input;
-    record->arrays[record->array_count++] = copy;
-    return input;
-}
+typedef CornuRecordedLayer Record;
 
 /* Of its own dtype for layers that do not convert it, else f32. The batch may be another axis than
  * the first. */
-static CornuTensor *input_of(Record *record, const CornuOnnxCall *call, int i, int world)
+static CornuType input_of(const CornuOnnxCall *call, int i, int world)
 {
-    const CornuLayer *layer = record->layer;
+    const CornuLayer *layer = call->layer;
     const bool        keeps = layer && (layer->takes_integers || layer->kind->keeps_dtypes);
     CornuType         type = { keeps ? call->dtypes[i] : CORNU_F32, call->shapes[i] };
     if (layer && !layer->kind->types) type.shape.extent[0] = CORNU_NONE;
     for (int k = 0; k < type.shape.rank; k++)
         type.shape.extent[k] = cornu__onnx_extent_in(call->to, type.shape.extent[k], world);
-    return cornu__graph_parameter(record->graph, type);
+    return type;
 }
 
-static CornuTensor *mask_of(Record *record, const CornuOnnxCall *call, int i, int world)
+static CornuType mask_of(const CornuOnnxCall *call, int i, int world)
 {
-    if (!call->masks[i]) return NULL;
-    return cornu__graph_parameter(record->graph,
-                             cornu_type(CORNU_BOOL, cornu__onnx_batches[world],
-                                        cornu__onnx_extent_in(call->to, call->shapes[i].extent[1],
-                                                              world)));
-}
-
-/* What is fetched is not dropped: also the inputs, which so keep their order. */
-static void fetch(Record *record, CornuTensor *tensor)
-{
-    if (tensor && !cornu__reserve(&record->fetched, &record->fetched_space, record->fetched_count,
-                                  1, sizeof *record->fetched))
-        record->fetched[record->fetched_count++] = tensor;
+    if (!call->masks[i]) return cornu_scalar(CORNU_BOOL);
+    return cornu_type(CORNU_BOOL, cornu__onnx_batches[world],
+                      cornu__onnx_extent_in(call->to, call->shapes[i].extent[1], world));
 }
 
 /* Attention has no nodes of its own, nor has an op with a body unless it is a function with an
@@ -100,68 +37,18 @@ static CornuStatus record_op(CornuRewrite *rewrite, const CornuProgramOp *op, co
     return cornu__rewrite_keep(rewrite, op);
 }
 
-static int outputs_of(const CornuOnnxCall *call)
+static CornuStatus record_in(Record *record, const CornuOnnxCall *call, CornuDevice *device,
+                             int world)
 {
-    return call->layer ? cornu_layer_outputs(call->layer) : 1;
-}
-
-static int weights_of(const CornuOnnxCall *call)
-{
-    return call->layer ? call->layer->weight_count : 0;
-}
-
-static CornuStatus record_layer(Record *record, const CornuOnnxCall *call, CornuDevice *device,
-                                int world)
-{
-    const int64_t rows = cornu__onnx_batches[world];
-    const int outputs = outputs_of(call), weights = weights_of(call);
-    record->layer = (CornuLayer *)call->layer;
-    record->weights = cornu__allocate((size_t)weights + 1, sizeof *record->weights);
-    record->fetched_space = weights + 4 * CORNU_MAX_LAYER_TENSORS;
-    record->fetched = cornu__allocate((size_t)record->fetched_space, sizeof *record->fetched);
-    if (!record->weights || !record->fetched) return CORNU_ERR_MEMORY;
-    if (!(record->graph = cornu_graph_create(device))) return cornu_error_take();
-    cornu__graph_keep_functions(record->graph);
-    CornuTensor *count = cornu_op_constant(record->graph, cornu_scalar(CORNU_I64), (double)rows);
-    CornuTensor *zero = cornu_op_constant(record->graph, cornu_scalar(CORNU_I64), 0.0);
+    CornuType in[CORNU_MAX_LAYER_TENSORS], masks[CORNU_MAX_LAYER_TENSORS];
     for (int i = 0; i < call->in_count; i++) {
-        record->in[i] = input_of(record, call, i, world);
-        record->masks[i] = mask_of(record, call, i, world);
+        in[i] = input_of(call, i, world);
+        masks[i] = mask_of(call, i, world);
     }
-    const CornuDescription description = { record, weight_of, array_of };
-    const CornuCall traced = { .graph = record->graph, .count = count, .total = count,
-                               .seed = zero, .iteration = zero, .position = zero,
-                               .mask = record->masks[0], .masks = record->masks,
-                               .shapes_only = true, .description = &description };
-    if (!record->layer) record->out[0] = cornu_activation_apply(call->activation, record->in[0]);
-    else cornu__layer_call_masked(record->layer, &traced, record->in, call->in_count,
-                                  record->masks, record->out, record->out_masks);
-    if (!record->out[0]) return cornu_error_take();
-    for (int i = 0; i < outputs; i++) fetch(record, record->out[i]);
-    for (int i = 0; i < outputs; i++) fetch(record, record->out_masks[i]);
-    for (int i = 0; i < call->in_count; i++) fetch(record, record->in[i]);
-    for (int i = 0; i < call->in_count; i++) fetch(record, record->masks[i]);
-    for (int i = 0; i < weights; i++) fetch(record, record->weights[i]);
-    const int without = record->fetched_count;
-    for (int i = 0; i < record->array_count; i++) fetch(record, record->constants[i]);
-    if (record->fetched_count < without + record->array_count) return CORNU_ERR_MEMORY;
-    CornuProgram *recorded = cornu__graph_lowered(record->graph, record->fetched,
-                                                  record->fetched_count);
-    if (!recorded) return cornu_error_take();
-    record->program = cornu__rewrite_rounds(recorded, record_op, call->to);
-    cornu_program_free(recorded);
-    return record->program ? CORNU_OK : CORNU_ERR_MEMORY;
-}
-
-static void free_record(Record *record)
-{
-    cornu_program_free(record->program);
-    cornu_graph_free(record->graph);
-    for (int i = 0; i < record->array_count; i++) cornu__release(record->arrays[i].data);
-    cornu__release(record->arrays);
-    cornu__release(record->constants);
-    cornu__release(record->weights);
-    cornu__release(record->fetched);
+    return cornu__record_layer(record, device, &(CornuRecording){
+        .layer = (CornuLayer *)call->layer, .activation = call->activation,
+        .in_count = call->in_count, .in = in, .masks = masks,
+        .rows = cornu__onnx_batches[world], .rewrite = record_op, .context = call->to });
 }
 
 /* ---- Writing ---- */
@@ -177,7 +64,7 @@ static CornuStatus put_program(const CornuOnnxCall *call, const Record *record,
                                CornuOnnxProgram *program)
 {
     CornuOnnx *to = call->to;
-    const int  outputs = outputs_of(call);
+    const int  outputs = record->outputs;
     int        next = 0;
     CornuValue results[CORNU_MAX_LAYER_TENSORS], masks[CORNU_MAX_LAYER_TENSORS];
     for (int i = 0; i < outputs; i++) results[i] = fetched_value(program->program, &next);
@@ -193,7 +80,7 @@ static CornuStatus put_program(const CornuOnnxCall *call, const Record *record,
     for (int i = 0; i < call->in_count; i++)
         if (record->masks[i])
             program->full[fetched_value(program->program, &next)] = call->masks[i];
-    for (int i = 0; i < weights_of(call); i++)
+    for (int i = 0; i < record->weight_count; i++)
         if (record->weights[i])
             program->full[fetched_value(program->program, &next)] =
                 cornu__onnx_weight(to, call->layer, i);
@@ -213,32 +100,12 @@ static CornuStatus put_program(const CornuOnnxCall *call, const Record *record,
     return CORNU_OK;
 }
 
-/* Whether the programs differ in extents alone. */
-static bool alike(const CornuProgram *a, const CornuProgram *b)
-{
-    if (a->op_count != b->op_count || a->value_count != b->value_count) return false;
-    for (int i = 0; i < a->op_count; i++)
-        if (a->ops[i].id != b->ops[i].id || a->ops[i].out_first != b->ops[i].out_first)
-            return false;
-    return true;
-}
-
-static bool same_arrays(const Record *a, const Record *b)
-{
-    if (a->array_count != b->array_count) return false;
-    for (int i = 0; i < a->array_count; i++)
-        if (!cornu_type_equal(a->arrays[i].type, b->arrays[i].type) ||
-            memcmp(a->arrays[i].data, b->arrays[i].data, cornu_type_bytes(a->arrays[i].type)))
-            return false;
-    return true;
-}
-
 static CornuStatus put_records(const CornuOnnxCall *call, const Record *worlds)
 {
     CornuOnnxProgram program = { .to = call->to, .program = worlds[0].program };
     for (int w = 0; w < CORNU_ONNX_WORLDS; w++) {
         program.worlds[w] = worlds[w].program;
-        if (alike(program.program, program.worlds[w]) && same_arrays(worlds, &worlds[w])) continue;
+        if (cornu__recorded_alike(worlds, &worlds[w])) continue;
         return cornu__onnx_refuse(call->layer, "this layer", "what it computes depends on the size "
                                   "of the batch, or on other unknown extents");
     }
@@ -254,9 +121,7 @@ static CornuStatus put_records(const CornuOnnxCall *call, const Record *worlds)
         program.small = program.full + count;
         status = cornu__onnx_find_known(&program, cornu__onnx_has_writer);
     }
-    if (!status) {
-        status = put_program(call, worlds, &program);
-    }
+    if (!status) status = put_program(call, worlds, &program);
     cornu__onnx_free_known(&program);
     cornu__release(program.full);
     cornu__release(program.extents);
@@ -270,9 +135,9 @@ CornuStatus cornu__onnx_recorded(const CornuOnnxCall *call)
     CornuDevice *device = cornu_device_open("reference");
     CornuStatus  status = device ? CORNU_OK : cornu_error_take();
     for (int w = 0; w < CORNU_ONNX_WORLDS && !status; w++)
-        status = record_layer(&worlds[w], call, device, w);
+        status = record_in(&worlds[w], call, device, w);
     if (!status) status = put_records(call, worlds);
-    for (int w = 0; w < CORNU_ONNX_WORLDS; w++) free_record(&worlds[w]);
+    for (int w = 0; w < CORNU_ONNX_WORLDS; w++) cornu__recorded_layer_free(&worlds[w]);
     cornu_device_close(device);
     return status;
 }

@@ -8,7 +8,7 @@
 CornuStatus cornu__onnx_refuse(const CornuLayer *layer, const char *what, const char *why)
 {
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s is not available in ONNX files, %s",
-                       cornu_layer_name(layer), what, why);
+                       layer ? cornu_layer_name(layer) : "an activation", what, why);
 }
 
 CornuStatus cornu__onnx_known(const CornuOnnxCall *call, int axis)

@@ -1,0 +1,127 @@
+#include "recorded_layer.h"
+
+#include <string.h>
+
+#include "../../../device/memory_internal.h"
+#include "../../../tensor/function_internal.h"
+#include "../../../tensor/graph_internal.h"
+
+typedef CornuRecordedLayer Record;
+
+/* The weight as an input of the graph, for CornuDescription. */
+static CornuTensor *weight_of(void *context, const CornuWeight *weight)
+{
+    Record *record = context;
+    int     i = 0;
+    while (record->layer->weights[i] != weight) i++;
+    if (!record->weights[i])
+        record->weights[i] = cornu__graph_parameter(record->graph, weight->type);
+    return record->weights[i];
+}
+
+/* An array as an input of the graph, for CornuDescription. */
+static CornuTensor *array_of(void *context, CornuArray array)
+{
+    Record   *record = context;
+    CornuType type = array.type;
+    if (type.dtype != CORNU_BOOL)
+        type.dtype = cornu_dtype_is_float(type.dtype) ? CORNU_F32 : CORNU_I64;
+    if (cornu__reserve(&record->arrays, &record->array_space, record->array_count, 1,
+                       sizeof *record->arrays) ||
+        cornu__reserve(&record->constants, &record->constant_space, record->array_count, 1,
+                       sizeof *record->constants))
+        return cornu__null();
+    CornuArray copy = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
+    if (!copy.data) return cornu__null();
+    for (int64_t i = 0; i < cornu_type_count(type); i++)
+        cornu_array_set(copy, i, cornu_array_get(array, i));
+    CornuTensor *input = cornu__graph_parameter(record->graph, array.type);
+    record->constants[record->array_count] = input;
+    record->arrays[record->array_count++] = copy;
+    return input;
+}
+
+static bool call_layer(Record *record, const CornuRecording *recording)
+{
+    CornuTensor *rows = cornu_op_constant(record->graph, cornu_scalar(CORNU_I64),
+                                          (double)recording->rows);
+    CornuTensor *zero = cornu_op_constant(record->graph, cornu_scalar(CORNU_I64), 0.0);
+    for (int i = 0; i < recording->in_count; i++) {
+        record->in[i] = cornu__graph_parameter(record->graph, recording->in[i]);
+        if (recording->masks && recording->masks[i].shape.rank)
+            record->masks[i] = cornu__graph_parameter(record->graph, recording->masks[i]);
+    }
+    const CornuDescription description = { record, weight_of, array_of };
+    const CornuCall call = { .graph = record->graph, .count = rows, .total = rows, .seed = zero,
+                             .iteration = zero, .position = zero, .mask = record->masks[0],
+                             .masks = record->masks, .shapes_only = true,
+                             .description = &description };
+    if (!record->layer)
+        record->out[0] = cornu_activation_apply(recording->activation, record->in[0]);
+    else
+        cornu__layer_call_masked(record->layer, &call, record->in, recording->in_count,
+                                 record->masks, record->out, record->out_masks);
+    return record->out[0] != NULL;
+}
+
+/* What is fetched is not dropped: also the inputs, which so keep their order. */
+static void fetch(Record *record, CornuTensor *const *tensors, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (tensors[i]) record->fetched[record->fetched_count++] = tensors[i];
+}
+
+CornuStatus cornu__record_layer(CornuRecordedLayer *record, CornuDevice *device,
+                                const CornuRecording *recording)
+{
+    record->layer = recording->layer;
+    record->outputs = record->layer ? cornu_layer_outputs(record->layer) : 1;
+    record->weight_count = record->layer ? record->layer->weight_count : 0;
+    record->weights = cornu__allocate((size_t)record->weight_count + 1, sizeof *record->weights);
+    if (!record->weights) return CORNU_ERR_MEMORY;
+    if (!(record->graph = cornu_graph_create(device))) return cornu_error_take();
+    cornu__graph_keep_functions(record->graph);
+    if (!call_layer(record, recording)) return cornu_error_take();
+    CORNU__TRY(cornu__reserve(&record->fetched, &record->fetched_space, 0,
+                              record->weight_count + record->array_count +
+                                  4 * CORNU_MAX_LAYER_TENSORS, sizeof *record->fetched));
+    fetch(record, record->out, record->outputs);
+    fetch(record, record->out_masks, record->outputs);
+    fetch(record, record->in, recording->in_count);
+    fetch(record, record->masks, recording->in_count);
+    fetch(record, record->weights, record->weight_count);
+    fetch(record, record->constants, record->array_count);
+    CornuProgram *recorded = cornu__graph_lowered(record->graph, record->fetched,
+                                                  record->fetched_count);
+    if (!recorded) return cornu_error_take();
+    record->program = cornu__rewrite_rounds(recorded, recording->rewrite, recording->context);
+    cornu_program_free(recorded);
+    return record->program ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+void cornu__recorded_layer_free(CornuRecordedLayer *record)
+{
+    cornu_program_free(record->program);
+    cornu_graph_free(record->graph);
+    for (int i = 0; i < record->array_count; i++) cornu__release(record->arrays[i].data);
+    cornu__release(record->arrays);
+    cornu__release(record->constants);
+    cornu__release(record->weights);
+    cornu__release(record->fetched);
+}
+
+bool cornu__recorded_alike(const CornuRecordedLayer *a, const CornuRecordedLayer *b)
+{
+    const CornuProgram *p = a->program, *q = b->program;
+    if (p->op_count != q->op_count || p->value_count != q->value_count ||
+        a->array_count != b->array_count)
+        return false;
+    for (int i = 0; i < p->op_count; i++)
+        if (p->ops[i].id != q->ops[i].id || p->ops[i].out_first != q->ops[i].out_first)
+            return false;
+    for (int i = 0; i < a->array_count; i++)
+        if (!cornu_type_equal(a->arrays[i].type, b->arrays[i].type) ||
+            memcmp(a->arrays[i].data, b->arrays[i].data, cornu_type_bytes(a->arrays[i].type)))
+            return false;
+    return true;
+}
