@@ -1,7 +1,7 @@
 /* Reductions. Their axes are an attribute, from opset 18 on (ReduceSum: 13) an operand. */
 #include "reductions_internal.h"
 
-#include "../../../tensor/functions/functions_internal.h"
+#include "../../../../tensor/functions/functions_internal.h"
 
 typedef CornuTensor *Reduce(CornuTensor *x, int64_t axes, bool keep);
 

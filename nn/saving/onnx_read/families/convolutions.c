@@ -2,7 +2,7 @@
  * last. */
 #include "window_internal.h"
 
-#include "../../../device/integer_internal.h"
+#include "../../../../device/integer_internal.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* Resize and Upsample: along each axis a product with a matrix of weights.
  * Source: docs/Operators.md of ONNX, Resize. */
-#include "run_internal.h"
+#include "../run_internal.h"
 
-#include "../../../device/integer_internal.h"
+#include "../../../../device/integer_internal.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Attention and the rotation of positions. Formulas: docs/Operators.md of ONNX. */
-#include "run_internal.h"
+#include "../run_internal.h"
 
 #include <math.h>
 

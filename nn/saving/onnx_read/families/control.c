@@ -1,12 +1,12 @@
 /* If, Loop and Scan. Of an If whose condition is known the branch is taken when the graph is
  * recorded; else both are computed, and the results selected. What a Loop depends on must be known:
  * it is unrolled. A Scan is a loop of Cornu's. */
-#include "bodies_internal.h"
+#include "../bodies_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "../../../tensor/tensor_internal.h"
+#include "../../../../tensor/tensor_internal.h"
 
 enum { MOST = 64, MOST_TURNS = 1024 };
 

@@ -2,7 +2,7 @@
 #ifndef CORNU_NN_ONNX_WINDOW_INTERNAL_H
 #define CORNU_NN_ONNX_WINDOW_INTERNAL_H
 
-#include "run_internal.h"
+#include "../run_internal.h"
 
 enum { CORNU_READ_AXES = 3 };
 

@@ -1,5 +1,5 @@
 /* Operators that arrange elements anew without looking at them. */
-#include "run_internal.h"
+#include "../run_internal.h"
 #include "window_internal.h"
 
 static CornuStatus read_reshape(CornuReadStep *step)

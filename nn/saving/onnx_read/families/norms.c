@@ -1,5 +1,5 @@
 /* Normalizations and softmax. Formulas: docs/Operators.md of ONNX. */
-#include "run_internal.h"
+#include "../run_internal.h"
 
 /* (x - mean) / sqrt(variance + epsilon) over the axes, which are bits. */
 static CornuTensor *standardized(CornuTensor *x, int64_t axes, double epsilon, CornuTensor **mean,

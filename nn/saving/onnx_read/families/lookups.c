@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "../../../device/memory_internal.h"
+#include "../../../../device/memory_internal.h"
 
 static int64_t count_of(CornuTensor *x) { return x ? cornu_type_count(cornu_tensor_type(x)) : 0; }
 

@@ -1,5 +1,5 @@
 /* Operators whose results are known: constants, and what depends on shapes alone. */
-#include "run_internal.h"
+#include "../run_internal.h"
 
 #include <math.h>
 #include <string.h>

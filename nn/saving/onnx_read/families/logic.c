@@ -1,5 +1,5 @@
 /* Comparisons, logic, conversions, choices. */
-#include "run_internal.h"
+#include "../run_internal.h"
 
 #include <string.h>
 

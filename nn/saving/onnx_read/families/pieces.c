@@ -1,5 +1,5 @@
 /* Blocks of images, sequences turned around, triangles. */
-#include "run_internal.h"
+#include "../run_internal.h"
 
 #include <string.h>
 

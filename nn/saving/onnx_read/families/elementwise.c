@@ -1,9 +1,9 @@
 /* Elementwise operators of numbers. Formulas: docs/Operators.md of ONNX. */
-#include "run_internal.h"
+#include "../run_internal.h"
 
 #include <string.h>
 
-#include "../../../tensor/functions/functions_internal.h"
+#include "../../../../tensor/functions/functions_internal.h"
 
 static bool whole(CornuTensor *x) { return !cornu_dtype_is_float(cornu__dtype_of(x)); }
 

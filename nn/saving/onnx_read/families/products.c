@@ -1,5 +1,5 @@
 /* Products of matrices, and sums over indices. */
-#include "run_internal.h"
+#include "../run_internal.h"
 
 #include <string.h>
 
