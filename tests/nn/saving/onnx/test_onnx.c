@@ -1,11 +1,15 @@
 /* Models as ONNX files: every class of layers is written, the files have the expected nodes, ONNX'
  * checker accepts them, and the ONNX runtime computes the same numbers. The last two need onnx and
- * onnxruntime in the interpreter that CORNU_PYTHON names (default python3), or are skipped. */
+ * onnxruntime in the interpreter that CORNU_PYTHON names (default python3), or are skipped.
+ *
+ * tests/run: quick
+ */
 #include "../../../../models/models.h"
 #include "../../../../nn/cornu.h"
 #include "../../../../nn/model/model_internal.h"
 #include "../../../allocations.h"
 #include "../../../datasets/files.h"
+#include "../../../quick.h"
 #include "../../golden.h"
 #include "onnx_files.h"
 #include "onnx_models.h"
@@ -373,7 +377,7 @@ static void test_no_memory(void **state)
         char        path[FILES_PATH];
         strcpy(path, onnx_file("no_memory", weights ? ".npz" : ".onnx"));
         unlink(path);
-        for (int n = 0; status != CORNU_OK; n++) {
+        for (int n = 0; status != CORNU_OK; n += quick(13, 1)) {
             assert_int_not_equal(access(path, F_OK), 0);
             const int64_t held = allocations_held();
             allocations_fail_after(n);
