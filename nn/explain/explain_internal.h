@@ -93,8 +93,8 @@ struct CornuExplanation {
 
 /* ---- The step ---- */
 
-/* As cornu_model_types, also of models with layers on the host, of whose other layers they are then.
- * *taken: what open extents became, 0 for the usual ones; CORNU_NONE: none is open. */
+/* As cornu_model_types, also of models with layers on the host; they are those of the other layers
+ * then. *taken: what open extents became, 0 for the usual ones; CORNU_NONE: none is open. */
 CornuStatus cornu__model_types(const CornuModel *model, int64_t batch, int64_t extent,
                                CornuModelTypes *to, int64_t *taken);
 

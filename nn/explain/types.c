@@ -142,8 +142,8 @@ CornuStatus cornu_model_types(const CornuModel *model, int64_t batch_size, int64
         return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_model_types: %s is not built; give its input "
                            "shape or load it", cornu_model_name(model));
     if (batch_size < 1 || extent < 0)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_model_types: %lld rows and an extent of %lld, "
-                           "expected at least 1 row and no negative extent",
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_model_types: %lld rows and an extent of "
+                           "%lld, expected at least 1 row and no negative extent",
                            (long long)batch_size, (long long)extent);
     if (cornu__model_on_host(model))
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "cornu_model_types: layers of %s run on the host "

@@ -17,8 +17,8 @@ extern "C" {
 typedef struct {
     CornuType inputs[CORNU_MAX_MODEL_TENSORS];
     int64_t   rows_of[CORNU_MAX_MODEL_TENSORS];   /* of the smallest table in which the input is
-                                                     looked up, so it is of whole numbers below that;
-                                                     0: in none */
+                                                     looked up, so it is of whole numbers below
+                                                     that; 0: in none */
     CornuType outputs[CORNU_MAX_MODEL_TENSORS];
     CornuOpId made_by[CORNU_MAX_MODEL_TENSORS];   /* the op that makes the output, but for
                                                      conversions and reshapes; CORNU_OP_COUNT: it is

@@ -42,8 +42,8 @@ static CornuTensor *convolved(CornuTensor *x, CornuTensor *filter, bool turned)
     return turned ? first(y) : y;
 }
 
-/* x + relu(conv(x) + b), padded, joined with itself, turned upside down, and the mean of each channel; all but the
- * convolution with channels first if `turned`. */
+/* x + relu(conv(x) + b), padded, joined with itself, turned upside down, and the mean of each
+ * channel; all but the convolution with channels first if `turned`. */
 static CornuTensor *network(CornuTensor **in, bool turned)
 {
     const int64_t axes = turned ? 1 << 2 | 1 << 3 : 1 << 1 | 1 << 2;

@@ -103,7 +103,8 @@ bool data_given(const Options *options, const DataFlags *flags);
 /* Notes for the file of a model that was trained on them: classes, and how pictures were scaled. */
 CornuStatus data_describe(const Data *data, CornuModel *model);
 
-/* Random rows of the model's inputs, with extents that it takes where it leaves them open, and labels that fit its losses. */
+/* Random rows of the model's inputs, with extents that it takes where it leaves them open, and
+ * labels that fit its losses. */
 CornuStatus data_random(Data *data, const CornuModel *model, int64_t rows, uint64_t seed);
 
 /* The arrays of a test, else all of them; of predictions likewise. */

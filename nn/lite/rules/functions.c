@@ -80,7 +80,7 @@ static CornuStatus mean(const Op *op)
                                                       numbers_of(op)[1] != 0.0));
 }
 
-/* ---- Images: pixels have their centres at 0.5, 1.5, … A sequence is an image with one column ---- */
+/* ---- Images: pixels have their centres at 0.5, 1.5, … Sequences have one column ---- */
 
 static CornuStatus resized(const Op *op, CornuLiteCode code)
 {

@@ -1,8 +1,8 @@
 /*
  * Layers as LiteRT operators. Most are written as the ops that they record (by_ops.c names them,
- * recorded_internal.h has the writers); where LiteRT has an operator that is more, a rule translates
- * the layer. A class has a row in the table of its family; its rule sets call->out. Tensors are referred to by their numbers in the graph; images are NHWC in
- * Cornu as in LiteRT.
+ * recorded_internal.h has the writers); where LiteRT has an operator that is more, a rule
+ * translates the layer. A class has a row in the table of its family; its rule sets call->out.
+ * Tensors are referred to by their numbers in the graph; images are NHWC in Cornu as in LiteRT.
  *
  * C leaves open in which order a call's arguments are evaluated, so at most one of them may add to
  * the graph: files must not depend on the compiler.

@@ -4,8 +4,8 @@
  * onnx.c writes the file, nodes.c its graph. A layer is written as the ops that it records
  * (recorded_internal.h); a rule translates the few classes of layers that have operators of which
  * ops do not tell, as LSTM. Values are referred to by numbers; 0 is none. Tensors between layers
- * keep Cornu's axes (NHWC, (B, T, C)), and what needs others transposes. A transpose is written only
- * when a node reads it, so that one that the next layer undoes is never written. The batch is open.
+ * keep Cornu's axes (NHWC, (B, T, C)), and what needs others transposes. A transpose is written
+ * only when a node reads it, so that one that the next layer undoes never is. The batch is open.
  *
  * The default is opset 18, of December 2022, the first in which all reductions take their axes in
  * the same way and Resize has an attribute for its axes; runtimes of recent years have it, and
