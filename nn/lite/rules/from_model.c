@@ -29,6 +29,12 @@ static CornuLiteRule *rule_of(const char *class_name)
     return NULL;
 }
 
+static bool is_halved(const CornuLayer *layer)
+{
+    const CornuActivation *activation = cornu__layer_argument(layer, "activation");
+    return activation && *activation == CORNU_GLU;
+}
+
 CornuStatus cornu__lite_layer(const CornuLiteCall *call)
 {
     const CornuLayer *layer = call->layer;
@@ -42,7 +48,12 @@ CornuStatus cornu__lite_layer(const CornuLiteCall *call)
     CornuLiteRule *rule = cornu__as_operation(layer) ? NULL : rule_of(kind);
     if (!rule) return cornu__lite_refuse(layer, kind, "which this version has no operators for");
     call->to->name = cornu_layer_name(layer);
-    return rule(call);
+    if (rule == cornu__lite_recorded || !is_halved(layer)) return rule(call);
+    CornuLiteCall before = *call;      /* its rule writes what the activation halves */
+    CornuShape    wide = call->results[0];
+    wide.extent[wide.rank - 1] *= 2;
+    before.results = &wide;
+    return rule(&before);
 }
 
 /* All extents but the batch must be known. */

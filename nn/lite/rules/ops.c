@@ -68,10 +68,31 @@ static int join(CornuLite *to, CornuLiteCode code, const int *operands, int coun
     return turned ? cornu__lite_turn(to, y, order) : y;
 }
 
+/* Along how many axes LiteRT's kernels broadcast; with more, some of them end the process. */
+static int most_axes(CornuLiteCode code)
+{
+    switch (code) {
+    case CORNU_LITE_EQUAL:
+    case CORNU_LITE_NOT_EQUAL:
+    case CORNU_LITE_LESS:
+    case CORNU_LITE_LESS_EQUAL:
+    case CORNU_LITE_GREATER:
+    case CORNU_LITE_GREATER_EQUAL:
+    case CORNU_LITE_LOGICAL_AND:
+    case CORNU_LITE_LOGICAL_OR:
+    case CORNU_LITE_POW:       return 4;
+    case CORNU_LITE_SELECT_V2: return 5;
+    default:                   return CORNU_MAX_RANK;
+    }
+}
+
 static CornuStatus elementwise(const Op *op, CornuLiteCode code)
 {
-    int in[3];
-    for (int i = 0; i < op->op->in_count; i++) in[i] = cornu__lite_small(op, i);
+    int        in[3];
+    const bool whole = out_shape(op).rank > most_axes(code);
+    for (int i = 0; i < op->op->in_count; i++)
+        if (whole) CORNU__TRY(cornu__lite_full(op, i, &in[i]));
+        else in[i] = cornu__lite_small(op, i);
     const CornuLiteDtype dtype = cornu__lite_kept(cornu__lite_value_dtype(op, op->out));
     return cornu__lite_op_give(op, join(op->to, code, in, op->op->in_count, dtype, NULL));
 }
@@ -175,10 +196,20 @@ static CornuStatus error_function(const Op *op)
     return cornu__lite_op_give(op, binary(to, CORNU_LITE_MUL, unary(to, CORNU_LITE_SIGN, x), y));
 }
 
+/* Compares x with 0, in one row where the axes are too many. */
+static int against_zero(CornuLite *to, CornuLiteCode code, int x)
+{
+    const CornuShape shape = shape_of(to, x);
+    const bool       many = shape.rank > most_axes(code);
+    if (many) x = cornu__lite_reshape(to, x, cornu_shape(CORNU_NONE));
+    const int in[] = { x, cornu__lite_add_scalar(to->graph, 0.0f) };
+    const int y = join(to, code, in, 2, CORNU_LITE_BOOL, NULL);
+    return many ? cornu__lite_reshape(to, y, shape) : y;
+}
+
 static CornuStatus step(const Op *op)
 {
-    const int in[] = { cornu__lite_small(op, 0), cornu__lite_add_scalar(op->to->graph, 0.0f) };
-    const int y = join(op->to, CORNU_LITE_GREATER, in, 2, CORNU_LITE_BOOL, NULL);
+    const int y = against_zero(op->to, CORNU_LITE_GREATER, cornu__lite_small(op, 0));
     return cornu__lite_op_give(op, as_type(op->to, y, CORNU_LITE_F32));
 }
 
@@ -196,8 +227,7 @@ static CornuStatus compare(const Op *op)
 static CornuStatus is_finite(const Op *op)
 {
     const int x = cornu__lite_small(op, 0), none = binary(op->to, CORNU_LITE_SUB, x, x);
-    const int in[] = { none, cornu__lite_add_scalar(op->to->graph, 0.0f) };
-    return cornu__lite_op_give(op, join(op->to, CORNU_LITE_EQUAL, in, 2, CORNU_LITE_BOOL, NULL));
+    return cornu__lite_op_give(op, against_zero(op->to, CORNU_LITE_EQUAL, none));
 }
 
 static CornuStatus convert(const Op *op)

@@ -86,15 +86,18 @@ static CornuStatus add_call(CornuOnnx *to, const CornuModel *model, const CornuM
     int              in[CORNU_MAX_LAYER_TENSORS], in_masks[CORNU_MAX_LAYER_TENSORS];
     int              out[CORNU_MAX_LAYER_TENSORS], out_masks[CORNU_MAX_LAYER_TENSORS];
     CornuShape       shapes[CORNU_MAX_LAYER_TENSORS], results[CORNU_MAX_LAYER_TENSORS];
+    CornuShape       mask_shapes[CORNU_MAX_LAYER_TENSORS] = { { .rank = 0 } };
     for (int i = 0; i < node->in_count; i++) {
         in[i] = places[call->in[i]].value;
         in_masks[i] = places[call->in[i]].mask;
         shapes[i] = places[call->in[i]].shape;
         dtypes[i] = dtype_of(model, node->in[i]);
     }
-    for (int i = 0; i < node->mask_count; i++)
-        in_masks[node->mask_of[i]] = cast(to, places[call->in[node->in_count + i]].value,
-                                          CORNU_ONNX_BOOL);
+    for (int i = 0; i < node->mask_count; i++) {
+        const Place *mask = &places[call->in[node->in_count + i]];
+        in_masks[node->mask_of[i]] = cast(to, mask->value, CORNU_ONNX_BOOL);
+        mask_shapes[node->mask_of[i]] = mask->shape;
+    }
     for (int i = 0; i < node->out_count; i++) results[i] = node->out[i].type.shape;
     node->layer->reverse = node->reverse;
     for (int i = 0; i < node->in_count && i < 3 && node->layer->kind->consumes_masks; i++)
@@ -103,7 +106,7 @@ static CornuStatus add_call(CornuOnnx *to, const CornuModel *model, const CornuM
     to->pending = false;
     CORNU__TRY(put_layer(&(CornuOnnxCall){
         .to = to, .layer = node->layer, .in = in, .masks = in_masks,
-        .mask_given = node->mask_count > 0, .shapes = shapes,
+        .mask_shapes = node->mask_count ? mask_shapes : NULL, .shapes = shapes,
         .dtypes = dtypes,
         .in_count = node->in_count, .results = results, .out = out,
         .out_masks = out_masks,

@@ -125,7 +125,8 @@ typedef struct {
     const CornuLayer *layer;            /* NULL for the activation alone, of one operand: */
     CornuActivation   activation;
     const int        *in, *masks;
-    bool              mask_given;       /* to this call; else masks come with the inputs */
+    const CornuShape *mask_shapes;      /* of masks given to this call, of any rank; of rank 0, or
+                                           NULL for all: the mask comes with the input */
     const CornuShape *shapes;           /* of the inputs */
     const CornuDtype *dtypes;           /* likewise, as the layer gets them in Cornu */
     int               in_count;

@@ -237,6 +237,8 @@ static CornuStatus step(const Op *op)
     return CORNU_OK;
 }
 
+/* Before opset 16 runtimes take GreaterOrEqual and LessOrEqual apart, and in bodies of loops then
+ * lack the shapes of what follows. */
 static CornuStatus compare(const Op *op)
 {
     static const char *const operators[] = {
@@ -245,6 +247,14 @@ static CornuStatus compare(const Op *op)
         [CORNU_GREATER_EQUAL] = "GreaterOrEqual",
     };
     const CornuComparison comparison = op->attributes->compare.comparison;
+    const bool less = comparison == CORNU_LESS_EQUAL;
+    if (op->to->opset < 16 && (less || comparison == CORNU_GREATER_EQUAL)) {
+        CORNU__TRY(elementwise(op, less ? "Less" : "Greater", NULL, 0));
+        const int apart = *kept_value(op);
+        CORNU__TRY(elementwise(op, "Equal", NULL, 0));
+        *kept_value(op) = two(op->to, "Or", apart, *kept_value(op));
+        return CORNU_OK;
+    }
     CORNU__TRY(elementwise(op, operators[comparison], NULL, 0));
     if (comparison == CORNU_NOT_EQUAL) *kept_value(op) = one(op->to, "Not", *kept_value(op));
     return CORNU_OK;

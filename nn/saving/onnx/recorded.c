@@ -21,9 +21,13 @@ static CornuType input_of(const CornuOnnxCall *call, int i, int world)
 
 static CornuType mask_of(const CornuOnnxCall *call, int i, int world)
 {
-    if (!call->masks[i]) return cornu_scalar(CORNU_BOOL);
-    return cornu_type(CORNU_BOOL, cornu__onnx_batches[world],
-                      cornu__onnx_extent_in(call->to, call->shapes[i].extent[1], world));
+    CornuType type = cornu_scalar(CORNU_BOOL);
+    if (!call->masks[i]) return type;
+    if (call->mask_shapes) type.shape = call->mask_shapes[i];
+    if (!type.shape.rank) type.shape = cornu_shape(CORNU_NONE, call->shapes[i].extent[1]);
+    for (int k = 0; k < type.shape.rank; k++)
+        type.shape.extent[k] = cornu__onnx_extent_in(call->to, type.shape.extent[k], world);
+    return type;
 }
 
 /* Attention has no nodes of its own, nor has an op with a body unless it is a function with an
@@ -162,6 +166,9 @@ int cornu__onnx_activated(const CornuOnnxCall *call, int x, CornuShape shape)
     const CornuLayer       *own = call->layer->activation;
     const CornuLayer       *layer = own ? own : cornu__activation_layer(activation);
     int                     y = x, mask = CORNU_ONNX_NONE, out_mask;
+    if (activation == CORNU_GLU)   /* which halves the last axis; of it `shape` is the result */
+        shape.extent[shape.rank - 1] =
+            cornu__onnx_times(call->to, shape.extent[shape.rank - 1], 2);
     if (!layer) return cornu__onnx_activate(call->to, activation, x, shape);
     const CornuStatus status = call->to->layer(&(CornuOnnxCall){
         .to = call->to, .layer = layer, .in = &x, .masks = &mask, .shapes = &shape,

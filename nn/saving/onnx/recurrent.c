@@ -61,7 +61,7 @@ static CornuStatus run_layer(const CornuOnnxCall *call, const CornuLayer *layer,
     CornuLayer *const *cells = (CornuLayer *const *)&layer;
     const int          count = cells_of(layer, &cells);
     /* As in nn/layers/rnn/over_time.c. */
-    const bool         ignored = in_count > 1 && !call->mask_given;
+    const bool         ignored = in_count > 1 && !call->mask_shapes;
     const int          mask = ignored ? CORNU_ONNX_NONE : call->masks[0];
     const bool         sequences = flag(layer, "return_sequences");
     const bool         zeros = flag(layer, "zero_output_for_mask") && mask != CORNU_ONNX_NONE;

@@ -88,7 +88,8 @@ int cornu__onnx_part_of_shape(CornuOnnx *to, int x, const char *which, int64_t a
 int cornu__onnx_channels_first(CornuOnnx *to, int x, int rank);
 int cornu__onnx_channels_last(CornuOnnx *to, int x, int rank);
 
-/* The activation of x, f32 of this shape; and of the layer. A failure is recorded in the graph. */
+/* The activation of x, f32 of this shape; and of the layer, with a result of this shape. A failure
+ * is recorded in the graph. */
 int cornu__onnx_activate(CornuOnnx *to, CornuActivation activation, int x, CornuShape shape);
 int cornu__onnx_activated(const CornuOnnxCall *call, int x, CornuShape shape);
 

@@ -205,6 +205,34 @@ static CornuModel *composed(void)
                                                           .max_value = 1.5), x) });
 }
 
+/* Comparisons and choices of more axes than LiteRT's kernels broadcast along, which they must not
+ * be asked for. */
+static CornuModel *many_axes(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 12 });
+    CornuSymbol *volume = cornu_call(cornu_reshape({ 2, 2, 1, 3 }), x);
+    CornuSymbol *wider = cornu_call(cornu_reshape({ 2, 2, 1, 3, 1 }), x);
+    CornuSymbol *image = cornu_call(cornu_reshape({ 2, 2, 3 }), x);
+    return cornu_model(.inputs = { x }, .name = "many_axes",
+                       .outputs = { cornu_call(cornu_activation(CORNU_HARD_SHRINK), volume),
+                                    cornu_call(cornu_activation(CORNU_SOFT_SHRINK), volume),
+                                    cornu_call(cornu_relu(.threshold = 0.5), volume),
+                                    cornu_call(cornu_activation(CORNU_SPARSE_PLUS), wider),
+                                    cornu_call(cornu_activation(CORNU_SPARSEMAX), image) });
+}
+
+/* The activation halves what the layer before it makes. */
+static CornuModel *halved(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 6, 4 });
+    CornuSymbol *image = cornu_call(cornu_reshape({ 6, 4, 1 }), x);
+    return cornu_model(.inputs = { x }, .name = "halved",
+                       .outputs = { cornu_call(cornu_dense(6, .activation = CORNU_GLU), x),
+                                    cornu_call(cornu_conv1d(4, 3, .activation = CORNU_GLU), x),
+                                    cornu_call(cornu_conv2d(2, 3, .activation = CORNU_GLU),
+                                               image) });
+}
+
 static CornuModel *rectifiers(void)
 {
     return EACH("rectifiers", cornu_input(.shape = { 4, 3 }), cornu_relu(),
@@ -253,6 +281,8 @@ const LiteCase lite_cases[] = {
     { "composed", composed, "SELECT_V2 7 STRIDED_SLICE 2" },
     { "convolutions", convolutions, "CONV_2D 5 DEPTHWISE_CONV_2D 4 RELU 0 PAD 0" },
     { "folded", folded, "CONV_2D 1 DEPTHWISE_CONV_2D 1 FULLY_CONNECTED 1 MUL 1 ADD 1 RELU 0" },
+    { "halved", halved, "FULLY_CONNECTED 1 CONV_2D 2 LOGISTIC 3 RELU 0" },
+    { "many_axes", many_axes, "SELECT_V2 7" },
     { "many_steps", many_steps, "UNPACK 1 PACK 1 FULLY_CONNECTED 100" },
     { "merges", merges, "ADD 4 SUB 1 MUL 2 MAXIMUM 2 MINIMUM 1 CONCATENATION 2" },
     { "nested", nested, "FULLY_CONNECTED 3 MUL 1 ADD 1" },

@@ -1,3 +1,4 @@
+#include "../../../../nn/model/symbol_internal.h"
 #include "onnx_models.h"
 
 /* A model of one input with the outputs of each of the layers. */
@@ -394,7 +395,8 @@ static CornuModel *loops(void)
                           .return_sequences = true, .no_bias = true),
                 cornu_gru(3, .activation = CORNU_MISH, .no_reset_after = true),
                 cornu_simple_rnn(3, .activation = CORNU_SELU, .return_sequences = true),
-                cornu_bidirectional(cornu_lstm(2, .activation = CORNU_HARD_SILU)));
+                cornu_bidirectional(cornu_lstm(2, .activation = CORNU_HARD_SILU)),
+                cornu_lstm(2, .activation = CORNU_SPARSE_PLUS));
 }
 
 /* A mask reaches recurrent layers. */
@@ -550,6 +552,32 @@ static CornuModel *masks(void)
     });
 }
 
+/* Softmax takes a mask of any shape that broadcasts to its input. */
+static CornuModel *masked_scores(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 4, 5 }), *y = cornu_input(.shape = { 4, 5 });
+    CornuSymbol *mask = cornu_call(cornu_activation(CORNU_RELU), y);
+    return cornu_model(.inputs = { x, y }, .name = "masked_scores", .outputs = {
+        cornu__call_with(cornu_softmax(), &x, 1, &(CornuCallOptions){ .masks = { mask } }),
+        cornu__call_with(cornu_softmax(1), &x, 1, &(CornuCallOptions){ .masks = { mask } }),
+    });
+}
+
+/* The activation halves what the layer before it makes. */
+static CornuModel *halved(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 6, 4 });
+    CornuSymbol *y = cornu_call(cornu_reshape({ 6, 4, 1 }), x);
+    CornuSymbol *first = cornu_call(cornu_reshape({ 1, 6, 4 }), x);
+    return cornu_model(.inputs = { x }, .name = "halved", .outputs = {
+        cornu_call(cornu_dense(6, .activation = CORNU_GLU), x),
+        cornu_call(cornu_conv1d(4, 3, .activation = CORNU_GLU), x),
+        cornu_call(cornu_conv2d(2, 3, .activation = CORNU_GLU), y),
+        cornu_call(cornu_conv2d(3, 3, .activation = CORNU_GLU,
+                                .data_format = CORNU_CHANNELS_FIRST), first),
+    });
+}
+
 /* ---- Nested models, and layers that are called more than once ---- */
 
 static CornuModel *branches(void)
@@ -624,8 +652,10 @@ const OnnxCase onnx_cases[] = {
     { "convolutions", convolutions, "Conv 9 Transpose 8 constants 13" },
     { "cross_attention", cross_attention, "MatMul 21 Softmax 3 And 1 Where 1" },
     { "dots", dots, "MatMul 4 ReduceL2 2 Transpose 4" },
-    { "loops", loops, "Scan 6 LSTM 0" },
+    { "halved", halved, "Split 0 Conv 3 Sigmoid 4" },
+    { "loops", loops, "Scan 7 LSTM 0" },
     { "masked_loops", masked_loops, "Scan 9" },
+    { "masked_scores", masked_scores, "Where 4" },
     { "masks", masks, "Where 7 Or 2 And 1 Equal 2 Expand 1 ReduceSum 8 ReduceMean 1" },
     { "merges", merges, "Add 4 Sub 1 Mul 2 Max 1 Min 1 Concat 2 Expand 1" },
     { "over_sequences", over_sequences,
