@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../../device/definition_internal.h"
+#include "../../saving/onnx/recorded_layer.h"
 
 typedef CornuLiteOp Op;
 
@@ -65,12 +66,6 @@ static CornuStatus prelu(const Op *op)
                                                     shape_of(op->to, in[0]), NULL));
 }
 
-static bool over_any(const CornuOpCall *call)
-{
-    const int64_t all = (INT64_C(1) << call->in[0].shape.rank) - 1;
-    return ((int64_t)call->attributes->custom.numbers[0] & all) != 0;
-}
-
 static CornuStatus mean(const Op *op)
 {
     int x;
@@ -109,12 +104,6 @@ static CornuStatus repeat(const Op *op)
     return resized(op, CORNU_LITE_RESIZE_NEAREST_NEIGHBOR);
 }
 
-static bool is_simple(const CornuOpCall *call)
-{
-    const double *numbers = call->attributes->custom.numbers;
-    return numbers[0] == CORNU_NEAREST || (numbers[0] == CORNU_BILINEAR && numbers[1] == 0.0);
-}
-
 static CornuStatus resize(const Op *op)
 {
     return resized(op, numbers_of(op)[0] == CORNU_NEAREST ? CORNU_LITE_RESIZE_NEAREST_NEIGHBOR
@@ -134,9 +123,9 @@ static const struct {
     { "hard_swish", hard_swish, NULL },
     { "leaky_relu", leaky_relu, NULL },
     { "prelu", prelu, NULL },
-    { "reduce_mean", mean, over_any },
+    { "reduce_mean", mean, cornu__reduces_some },
     { "repeat", repeat, is_flat },
-    { "resize", resize, is_simple },
+    { "resize", resize, cornu__resizes_plainly },
 };
 
 /* -1 if there is none. */

@@ -2,6 +2,7 @@
  * for them. A function without a row here, or of an opset or operands that its row does not take,
  * is written by its ops. */
 #include "recorded_internal.h"
+#include "recorded_layer.h"
 
 #include <math.h>
 #include <string.h>
@@ -60,13 +61,6 @@ static CornuStatus prelu(const Op *op)
 }
 
 /* ---- Along axes ---- */
-
-/* Over no axes ONNX' reductions are those over all. */
-static bool over_any(const CornuOpCall *call)
-{
-    const int64_t all = (INT64_C(1) << call->in[0].shape.rank) - 1;
-    return ((int64_t)call->attributes->custom.numbers[0] & all) != 0;
-}
 
 static CornuStatus mean(const Op *op)
 {
@@ -189,13 +183,6 @@ static CornuStatus repeat(const Op *op)
     return give(op, cornu__onnx_transpose(to, y, order, rank));
 }
 
-/* ONNX lacks the other kinds, or has them otherwise. */
-static bool is_simple(const CornuOpCall *call)
-{
-    const double *numbers = call->attributes->custom.numbers;
-    return numbers[0] == CORNU_NEAREST || (numbers[0] == CORNU_BILINEAR && numbers[1] == 0.0);
-}
-
 /* The numbers of the nearest of `from` pixels for each of `count`. */
 static int nearest(CornuOnnx *to, int64_t from, int64_t count)
 {
@@ -260,9 +247,9 @@ static const struct {
     { "layer_norm", .write = layer_norm, .opset = 17, .takes = along_last },
     { "leaky_relu", .operator = "LeakyRelu", .attributes = { "alpha" } },
     { "prelu", .write = prelu },
-    { "reduce_mean", .write = mean, .takes = over_any },
+    { "reduce_mean", .write = mean, .takes = cornu__reduces_some },
     { "repeat", .write = repeat },
-    { "resize", .write = resize, .takes = is_simple, .extents = 2 },
+    { "resize", .write = resize, .takes = cornu__resizes_plainly, .extents = 2 },
     { "selu", .operator = "Selu", .attributes = { "alpha", "gamma" } },
     { "shrink", .operator = "Shrink", .attributes = { "lambd", "bias" } },
     { "softmax", .write = softmax, .takes = along_one },

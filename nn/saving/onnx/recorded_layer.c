@@ -125,3 +125,15 @@ bool cornu__recorded_alike(const CornuRecordedLayer *a, const CornuRecordedLayer
             return false;
     return true;
 }
+
+bool cornu__reduces_some(const CornuOpCall *call)
+{
+    const int64_t all = (INT64_C(1) << call->in[0].shape.rank) - 1;
+    return ((int64_t)call->attributes->custom.numbers[0] & all) != 0;
+}
+
+bool cornu__resizes_plainly(const CornuOpCall *call)
+{
+    const double *numbers = call->attributes->custom.numbers;
+    return numbers[0] == CORNU_NEAREST || (numbers[0] == CORNU_BILINEAR && numbers[1] == 0.0);
+}

@@ -43,4 +43,10 @@ void        cornu__recorded_layer_free(CornuRecordedLayer *record);
 /* Whether the programs differ in extents alone. */
 bool cornu__recorded_alike(const CornuRecordedLayer *a, const CornuRecordedLayer *b);
 
+/* Whether reduce_mean is over any axis: over none, formats' reductions are over all. */
+bool cornu__reduces_some(const CornuOpCall *call);
+
+/* Whether resize is of a kind that formats have too: nearest, or bilinear without antialias. */
+bool cornu__resizes_plainly(const CornuOpCall *call);
+
 #endif

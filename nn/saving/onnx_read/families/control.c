@@ -180,14 +180,17 @@ static CornuStatus unroll(CornuReadStep *step, const CornuReadBody *body)
     return CORNU_OK;
 }
 
-static CornuStatus read_loop(CornuReadStep *step)
+static CornuStatus run_body(CornuReadStep *step,
+                            CornuStatus run(CornuReadStep *, const CornuReadBody *))
 {
     CornuReadBody body;
     CornuStatus   status = cornu__subgraph_open(step, "body", &body);
-    if (!status) status = unroll(step, &body);
+    if (!status) status = run(step, &body);
     cornu__subgraph_free(&body);
     return status;
 }
+
+static CornuStatus read_loop(CornuReadStep *step) { return run_body(step, unroll); }
 
 /* ---- Scan ---- */
 
@@ -341,14 +344,7 @@ static CornuStatus scan(CornuReadStep *step, const CornuReadBody *body)
     return CORNU_OK;
 }
 
-static CornuStatus read_scan(CornuReadStep *step)
-{
-    CornuReadBody body;
-    CornuStatus   status = cornu__subgraph_open(step, "body", &body);
-    if (!status) status = scan(step, &body);
-    cornu__subgraph_free(&body);
-    return status;
-}
+static CornuStatus read_scan(CornuReadStep *step) { return run_body(step, scan); }
 
 const CornuReadRow cornu__read_control[] = {
     { "If", read_if }, { "Loop", read_loop }, { "Scan", read_scan },
