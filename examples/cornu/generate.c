@@ -1,4 +1,4 @@
-/* cornu generate MODEL: continues a text, with a model of characters that was trained. The text
+/* cornu generate MODEL: continues text, with a model of characters that was trained. The text
  * goes to stdout, everything else to stderr. */
 #include <math.h>
 #include <stdio.h>
@@ -258,7 +258,7 @@ int command_generate(int argc, char **argv)
     const Program program = {
         .name = "cornu generate", .extra = extra, .arguments = "MODEL", .least_arguments = 1,
         .groups = OPTIONS_MACHINE | OPTIONS_DATA, .data = DATA_HELP,
-        .purpose = "Continues a text with a model of characters, (None, T) to (None, T, V).",
+        .purpose = "Continues text with a model of characters, (None, T) to (None, T, V).",
     };
     const int usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;

@@ -28,7 +28,7 @@ CornuStatus train_own(Options *options, const TrainFlags *flags, const Subject *
 CornuStatus train_images(Options *options, const TrainFlags *flags,
                          const CornuReferenceModel *reference);
 
-/* Trains a network of models/ on a text. */
+/* Trains a network of models/ on text. */
 CornuStatus train_text(Options *options, TrainFlags *flags, const CornuTextPreset *preset);
 
 /* The network of text of this name in models/; NULL: there is none. */

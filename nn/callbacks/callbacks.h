@@ -146,7 +146,7 @@ void *cornu_lambda_context(const CornuCallback *lambda);
 
 /* Evaluates and predicts with the weights' moving averages, which an optimizer with .use_ema keeps
  * (CORNU_ERR_ARGUMENT without it); training continues with the weights. Before the first step there
- * are no averages, and the weights are used. In Keras 3.15 predict leaves the averages in the
+ * are not averages, and the weights are used. In Keras 3.15 predict leaves the averages in the
  * model; here the weights return. */
 typedef struct {
     char unset;

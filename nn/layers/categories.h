@@ -17,7 +17,7 @@ extern "C" {
  *     multi_hot   (B, T, …) gives (B, …, depth): 1 for every index that is there
  *     count       likewise, how often
  *     tf_idf      likewise, times its weight
- * Other indices are in no category. Here, in lookups and in hashes a NaN is no index:
+ * Other indices are in no category. Here, in lookups and in hashes a NaN is not an index:
  * CORNU_ERR_VALUE when the step runs. */
 typedef enum {
     CORNU_DEFAULT_OUTPUT, CORNU_INT_OUTPUT, CORNU_ONE_HOT_OUTPUT, CORNU_MULTI_HOT_OUTPUT,

@@ -399,7 +399,7 @@ CornuStatus cornu_layer_quantize_weights(CornuLayer *layer, const char *mode);
 void cornu_layer_set_trainable(CornuLayer *layer, bool trainable);
 
 /* Whether the weight, of the layer or of an inner one, is among Keras' layer.trainable_weights: it
- * is no statistic, and on some path from the layer to it no layer is frozen. */
+ * is not a statistic, and on some path from the layer to it no layer is frozen. */
 bool cornu_layer_trains(const CornuLayer *layer, const CornuWeight *weight);
 
 /* The number of elements of all weights. */

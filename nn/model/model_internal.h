@@ -125,7 +125,7 @@ struct CornuModel {
     uint64_t     seed;
     int64_t      next_generator;
     int64_t      batch_size;                     /* rows of every batch; 0: any */
-    bool         function;                       /* axis 0 is no batch that inputs and outputs
+    bool         function;                       /* axis 0 is not a batch that inputs and outputs
                                                     share: types are whole, and it runs once */
     CornuRows    rows;                           /* of another: as far as is known, and where */
     CornuText    meet;                           /* they meet */

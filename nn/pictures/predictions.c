@@ -195,7 +195,7 @@ static void draw_name(const Style *style, const char *name, double middle, doubl
                     y, style->size, CORNU_PLOT_CENTRE, .colour = colour);
 }
 
-/* "97 %", or a number where predictions are no probabilities. */
+/* "97 %", or a number where predictions are not probabilities. */
 static void draw_probability(const Style *style, float value, double middle, double y)
 {
     char text[32];

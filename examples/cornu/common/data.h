@@ -8,7 +8,7 @@
  *     --data FILE.csv      columns of numbers and words; --target COLUMN are the labels
  *     --data FILE.npz      arrays x, y, or x_train, y_train, x_test, y_test, or of the names of the
  *                          model's inputs and outputs
- *     --data FILE          else a text, for models of characters
+ *     --data FILE          else text, for models of characters
  *     --x FILE --y FILE    .npy, .npz or FILE.npz:NAME, for each input by order, or as NAME=FILE
  *
  *     Data data;
@@ -48,7 +48,7 @@ extern const char *const data_encodings[];
     { "target", OPTION_TEXT, &(flags).target, "COLUMN", "of a .csv file: what is predicted", 0, 0, \
       NULL },                                                                                      \
     { "encoding", OPTION_CHOICE, &(flags).encoding, "NAME",                                       \
-      "what a character of a text is; default code-points", 0, 0, data_encodings },            \
+      "what a character of text is; default code-points", 0, 0, data_encodings },            \
     { "scale", OPTION_NUMBER, &(flags).scale, "X",                                                 \
       "factor of pixels; default 1 if the model scales them itself, else 1/255", -1e6, 1e6, NULL },\
     { "offset", OPTION_NUMBER, &(flags).offset, "X", "added to scaled pixels, as -1", -1e6, 1e6,   \
@@ -91,7 +91,7 @@ typedef struct {
 typedef enum { DATA_INPUTS, DATA_LABELS } DataNeed;
 
 /* Loads what --x or --data and --limit name, in the shapes of the model, which is built, and with
- * labels as its losses take them. Messages name both shapes, a label that is no class, and the
+ * labels as its losses take them. Messages name both shapes, a label that is not a class, and the
  * first value that is not finite. */
 CornuStatus data_load(Data *data, const Options *options, const DataFlags *flags,
                       const CornuModel *model, DataNeed need);
@@ -132,7 +132,7 @@ DataKind       data_kind(const char *what);
 const DataSet *data_set(const char *name);      /* NULL: no such name */
 
 /* Whether these are data on which a network of models/, of text or of images, was published: a set,
- * one drawn by code, a folder of sets. And, for one of text, a text, and any folder. */
+ * one drawn by code, a folder of sets. And, for one of text, a text file, and any folder. */
 bool data_is_published(const Options *options, const DataFlags *flags, bool text);
 
 CornuTextEncoding data_encoding(const DataFlags *flags);
@@ -157,7 +157,7 @@ void *data_own(Data *data, size_t bytes);
 /* One-hot labels where a loss wants them of class numbers that come from a set or folder. */
 CornuStatus data_label_form(Data *data, const CornuModel *model);
 
-/* Shapes of inputs and labels, labels that are no class, values that are not finite. */
+/* Shapes of inputs and labels, labels that are not classes, values that are not finite. */
 CornuStatus data_check(const Data *data, const CornuModel *model, DataNeed need);
 
 #endif

@@ -144,7 +144,7 @@ CornuStatus data_from_text(Data *data, const Options *options, const DataFlags *
     CornuText        shape;
     if (in.rank != 2 || cornu_model_input_count(model) != 1)
         return cornu_error_set(CORNU_ERR_SHAPE,
-                               "--data %s: a text is rows of characters, but %s takes "
+                               "--data %s: text is rows of characters, but %s takes "
                                "%s",
                                options->data, cornu_model_name(model),
                                cornu_shape_print(&shape, in));

@@ -79,7 +79,7 @@ CornuStatus objective_compile(const Objective *objective, const Options *options
 
 /* ---- Logits ---- */
 
-/* Whether any of the predictions is no probability. */
+/* Whether any of the predictions is not a probability. */
 static bool outside(CornuArray values)
 {
     const float *of = values.data;

@@ -271,7 +271,7 @@ static CornuStatus start(const Options *options, const Wanted *wanted, char *con
                : compare_own(options, wanted, &subject, &race, arguments);
 }
 
-/* The arguments as they were given: parsing moves those that are no flags to the front. */
+/* The arguments as they were given: parsing moves those that are not flags to the front. */
 static char **copy_arguments(int argc, char **argv)
 {
     char **copy = calloc((size_t)argc + 1, sizeof *copy);

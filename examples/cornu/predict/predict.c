@@ -106,7 +106,7 @@ int command_predict(int argc, char **argv)
     if (options.argument_count > 1 && !options.shards) options.shards = 1;   /* one by one */
     CornuStatus   status = subject_find(&subject, options.arguments[0]);
     CornuDevice  *device = status ? NULL : session_device(&options);
-    options.save = save;   /* which is no model, as session_device would check */
+    options.save = save;   /* which is not a model, as session_device would check */
     if (!status) status = device ? check(&options, &flags) : cornu_error_status();
     if (!status && save) status = cornu_file_check(save);
     CornuModel   *model = status ? NULL : subject_model(&subject);

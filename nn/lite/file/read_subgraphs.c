@@ -222,7 +222,7 @@ static CornuStatus densify(CornuLiteReader *reader, const CornuFlatTable *op, co
                            int in_count)
 {
     if (in_count != 1 || in[0] < 0 || !reader->graph->tensors[in[0]].data)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "its operand is no constant");
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "its operand is not a constant");
     return stand_for(reader, op, 0, in[0]);
 }
 

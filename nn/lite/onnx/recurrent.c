@@ -74,7 +74,7 @@ static CornuStatus check_lstm(const Step *step)
                            (int)options->fused_activation);
     if (cornu__lite_operand(step, 0)->shape.rank != 3 ||
         cornu__lite_operand(step, LSTM_RECURRENT)->shape.rank != 2)
-        return cornu__fail(CORNU_ERR_FORMAT, "its operand is no sequence");
+        return cornu__fail(CORNU_ERR_FORMAT, "its operand is not a sequence");
     return CORNU_OK;
 }
 
@@ -99,7 +99,7 @@ static CornuStatus rnn(const Step *step)
     if (activation != CORNU_LITE_FUSED_TANH && activation != CORNU_LITE_FUSED_RELU)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "with the activation %d", (int)activation);
     const CornuShape recurrent = cornu__lite_operand(step, 2)->shape;
-    if (recurrent.rank != 2) return cornu__fail(CORNU_ERR_FORMAT, "its weights are no matrix");
+    if (recurrent.rank != 2) return cornu__fail(CORNU_ERR_FORMAT, "its weights are not a matrix");
     int in[] = { sequence(step), 0, 0, 0 };
     in[1] = with_direction(step, cornu__lite_value(step, 1));
     in[2] = with_direction(step, cornu__lite_value(step, 2));

@@ -58,7 +58,7 @@ static CornuStatus extent_at(const Op *op, const CornuShape *worlds, int axis, i
         return CORNU_OK;
     }
     if (times * cornu__lite_batches[0] != first || times * cornu__lite_batches[1] != second)
-        return cornu__lite_op_refuse(op, "of an extent that is no multiple of the batch");
+        return cornu__lite_op_refuse(op, "of an extent that is not a multiple of the batch");
     if (*batch < 0) *batch = batch_of(to);
     *tensor = *batch;
     if (times == 1) return CORNU_OK;

@@ -29,7 +29,7 @@ static int turned_constant(CornuLite *to, int x, int rank, const int *order)
     return made;
 }
 
-/* Operands of an elementwise operator as they lie: where all that are no constants are transposes
+/* Operands of an elementwise operator as they lie: where all that are not constants are transposes
  * by one order, what they are of, and the order; else themselves, and false. */
 static bool lying(CornuLite *to, int *in, int count, int order[CORNU_MAX_RANK])
 {

@@ -110,7 +110,7 @@ static bool along_last(const CornuOpCall *call)
     return first_of_last((int64_t)call->attributes->custom.numbers[1], call->in[0].shape.rank);
 }
 
-/* The scale is no option of the operator, and is 1 where the function has none. */
+/* The operator requires a scale, which is 1 where the function has none. */
 static CornuStatus layer_norm(const Op *op)
 {
     CornuOnnx    *to = op->to;

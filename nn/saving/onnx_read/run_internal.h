@@ -135,7 +135,7 @@ CornuStatus cornu__read_by(CornuReadStep *step, const char *op, CornuTensor *con
 CornuArray cornu__host_array(CornuReadRun *run, CornuType type);
 /* The tensor of a known array. */
 CornuTensor *cornu__tensor_of(CornuReadRun *run, CornuArray array);
-/* That of a known result, which is recorded as ops where it is no constant. */
+/* That of a known result, which is recorded as ops where it is not a constant. */
 CornuTensor *cornu__known_tensor(CornuReadRun *run, const CornuReadOperand *operand);
 bool         cornu__array_equal(CornuArray a, CornuArray b);
 

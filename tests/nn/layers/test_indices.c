@@ -1,5 +1,5 @@
-/* NaN is no index, and no class: an error where it once was row 0, on every device. An index that
- * is out of range is reported as it is, also beyond 2^31. */
+/* NaN is neither an index nor a class: an error on every device, where it once was row 0. An index
+ * that is out of range is reported as it is, also beyond 2^31. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

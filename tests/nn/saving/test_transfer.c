@@ -136,7 +136,7 @@ static void narrow_weights_fill(void **state)
     expect_ok(cornu_model_add(model, cornu_dense(6, .name = "wide")));
     expect_ok(cornu_model_load_by_name(model, path));
     expect_weights(model);
-    /* Whole numbers are no weights. */
+    /* Integers are not weights. */
     arrays[1].array = cornu_array_from(whole, cornu_type(CORNU_I32, 6));
     expect_ok(cornu_safetensors_write(path, arrays, 2, NULL, 0));
     expect_error(cornu_model_load_weights(model, path), CORNU_ERR_DTYPE,
