@@ -67,7 +67,9 @@ typedef struct CornuProgram {
     const struct CornuOpRules *const *rules;   /* of its ops, by id: what they mean */
 } CornuProgram;
 
+/* A program without ops, which the caller frees. NULL with a pending error: CORNU_ERR_MEMORY. */
 CornuProgram *cornu_program_create(void);
+/* With all that it owns; NULL is ignored. */
 void          cornu_program_free(CornuProgram *program);
 
 /* Sets the scope of the ops recorded from now on; the string is copied. NULL is "". */
@@ -101,11 +103,14 @@ CornuStatus cornu_program_record(CornuProgram *program, CornuOpId id,
  * whether they vary from shard to shard, and an input may be the alias of one output only. */
 CornuStatus cornu_program_output(CornuProgram *program, CornuValue value, int alias);
 
+/* The type of a value, what one shard sees of it. */
 CornuType         cornu_program_type(const CornuProgram *program, CornuValue value);
 
 /* The type of the buffer that holds an input or output on a device with `shards` shards. */
 CornuType         cornu_program_buffer_type(const CornuProgram *program, CornuValue value,
                                             int shards);
+/* The op's operands, op->in_count of them; owned by the program, and valid until it records another
+ * op. */
 const CornuValue *cornu_program_operands(const CornuProgram *program, const CornuProgramOp *op);
 
 /* Fills `in` (room for op->in_count types) and returns the op as its rules see it. */
@@ -120,6 +125,8 @@ int64_t cornu_program_flops(const CornuProgram *program);
 
 /* Equal programs have equal hashes, in every process; scopes do not count. */
 uint64_t cornu_program_hash(const CornuProgram *program);
+/* Whether two programs compute the same: inputs, ops with their attributes, and outputs are
+ * equal. */
 bool     cornu_program_equal(const CornuProgram *a, const CornuProgram *b);
 
 /* A copy with its own memory. */

@@ -22,6 +22,7 @@ extern "C" {
 
 #define CORNU_INITIAL_WEIGHTS UINT32_C(0xFFFFFFFF)
 
+/* The four words of random bits for a key and a counter. */
 void cornu_philox(uint64_t seed, const uint32_t counter[4], uint32_t out[4]);
 
 /* The upper 24 bits as a float in [0, 1): every value is a multiple of 2^-24. */

@@ -61,8 +61,9 @@ typedef enum {
 #undef X
 } CornuStatus;
 
-/* "ERR_SHAPE" and its text above; "UNKNOWN" and "unknown status" for any other number. */
+/* "ERR_SHAPE"; "UNKNOWN" for any other number. */
 const char *cornu_status_name(CornuStatus status);
+/* What it means, above; "unknown status" for any other number. */
 const char *cornu_status_text(CornuStatus status);
 
 /* The last message of this thread, or "". Valid until the next failure or cornu_error_take(). */

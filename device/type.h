@@ -39,8 +39,11 @@ typedef enum {
     CORNU_STRING = CORNU_DTYPE_COUNT
 } CornuDtype;
 
+/* "f32", "bf16", "string"; "unknown" for any other number. */
 const char *cornu_dtype_name(CornuDtype dtype);
+/* Bytes of an element in a host array; 0 for an unknown dtype. */
 size_t      cornu_dtype_size(CornuDtype dtype);
+/* Whether it is f32, f64, bf16 or f16. */
 bool        cornu_dtype_is_float(CornuDtype dtype);
 
 enum { CORNU_MAX_RANK = 8 };
@@ -68,14 +71,19 @@ CornuShape cornu_shape_from(int rank, const int64_t *extents);
 /* cornu_type(CORNU_F32, 128, 10) */
 #define cornu_type(dtype, ...) cornu_type_from((dtype), cornu_shape(__VA_ARGS__))
 CornuType cornu_type_from(CornuDtype dtype, CornuShape shape);
+/* The type of a scalar, of rank 0. */
 CornuType cornu_scalar(CornuDtype dtype);
 
+/* Whether rank and extents are equal; CORNU_NONE equals itself alone. */
 bool cornu_shape_equal(CornuShape a, CornuShape b);
+/* Whether dtypes and shapes are equal. */
 bool cornu_type_equal(CornuType a, CornuType b);
 
-/* Number of elements. The type must have passed cornu_type_check. */
+/* The number of elements, 1 of a scalar. The shape must have passed cornu_type_check. */
 int64_t cornu_shape_count(CornuShape shape);
+/* The number of elements of a checked type. */
 int64_t cornu_type_count(CornuType type);
+/* The bytes of a host array of a checked type. */
 size_t  cornu_type_bytes(CornuType type);
 
 /* CORNU_ERR_SHAPE if an extent is negative, the rank exceeds CORNU_MAX_RANK, or the number of
@@ -85,10 +93,12 @@ CornuStatus cornu_type_check(CornuType type);
 /* The same for the type of a host array, which may be of strings. */
 CornuStatus cornu_host_type_check(CornuType type);
 
-/* Prints "(128, 28, 28, 1)", "f32 (128, 10)"; CORNU_NONE as "None". Returns the string, for use as
- * an argument of printf; each argument needs a buffer of its own. */
+/* The buffer of a printed shape or type: each argument of a printf needs one of its own. */
 typedef struct { char text[160]; } CornuText;
+
+/* Prints "(128, 28, 28, 1)", CORNU_NONE as "None". Returns the string, which is in `to`. */
 const char *cornu_shape_print(CornuText *to, CornuShape shape);
+/* Likewise "f32 (128, 10)". */
 const char *cornu_type_print(CornuText *to, CornuType type);
 
 /* A host array: elements of `type`, packed, row-major. Plain data; it does not own `data`. bf16 and
@@ -98,20 +108,22 @@ typedef struct {
     void     *data;
 } CornuArray;
 
+/* cornu_array(pixels, CORNU_U8, 128, 28, 28): an array of the caller's memory. */
 #define cornu_array(data, dtype, ...) cornu_array_from((data), cornu_type((dtype), __VA_ARGS__))
 CornuArray cornu_array_from(void *data, CornuType type);
 
-/* Gets and sets element i as a double: floats round to nearest even, integers saturate, NaN
- * becomes 0 in an integer. For tests, files and the reference device, not for inner loops. */
+/* Element i, from 0, as a double. For tests, files and the reference device, not for inner
+ * loops. */
 double cornu_array_get(CornuArray array, int64_t i);
+/* Sets element i: floats round to nearest even, integers saturate, NaN becomes 0 in an integer. */
 void   cornu_array_set(CornuArray array, int64_t i, double value);
 
-/* bf16: the upper half of an f32, rounded to nearest even; NaN stays NaN.
- * f16: IEEE 754 binary16. */
+/* The 16 bits of bf16, the upper half of an f32, rounded to nearest even; NaN stays NaN. */
 uint16_t cornu_bf16_from_float(float x);
-float    cornu_bf16_to_float(uint16_t x);
+float    cornu_bf16_to_float(uint16_t x);     /* exact */
+/* The 16 bits of IEEE 754 binary16, rounded to nearest even; NaN stays NaN. */
 uint16_t cornu_f16_from_float(float x);
-float    cornu_f16_to_float(uint16_t x);
+float    cornu_f16_to_float(uint16_t x);      /* exact */
 
 #ifdef __cplusplus
 }

@@ -187,8 +187,9 @@ const CornuReferenceModel *cornu_reference_models(int *count);
 /* NULL and CORNU_ERR_ARGUMENT, pending, suggesting the most similar name. */
 const CornuReferenceModel *cornu_reference_model(const char *name);
 
-/* The types of a batch of inputs and of labels, u8, for a model that `build` returned. */
+/* The type of a batch of inputs, u8, for a model that `build` returned. */
 CornuType cornu_reference_input_type(const CornuModel *model, int64_t batch_size);
+/* Likewise of its labels. */
 CornuType cornu_reference_label_type(const CornuModel *model, int64_t batch_size);
 
 /* The published optimizer, whose rate changes every steps_per_epoch steps for reference->epochs

@@ -73,6 +73,7 @@ CornuTranslator *cornu_translator_create_from(const CornuTranslatorConfig *confi
  * `end`, padded with 0. S and T are the model's. */
 CornuStatus cornu_translator_run(CornuTranslator *translator, CornuArray source, CornuArray to);
 
+/* With its graphs; the model stays the caller's. NULL is ignored. */
 void cornu_translator_free(CornuTranslator *translator);
 
 #ifdef __cplusplus

@@ -32,6 +32,7 @@ CornuGraph *cornu_graph_create(CornuDevice *device);
 /* Frees the graph and every tensor made in it; variables stay. */
 void cornu_graph_free(CornuGraph *graph);
 
+/* The device that it was made for. */
 CornuDevice *cornu_graph_device(const CornuGraph *graph);
 
 /* Names the scope of the ops recorded from now on ("dense_2"), for messages and dumps; "" or NULL

@@ -22,9 +22,9 @@ typedef struct CornuGraph    CornuGraph;
 typedef struct CornuTensor   CornuTensor;
 typedef struct CornuVariable CornuVariable;
 
-CornuType   cornu_tensor_type(const CornuTensor *tensor);
-CornuShape  cornu_tensor_shape(const CornuTensor *tensor);
-CornuGraph *cornu_tensor_graph(const CornuTensor *tensor);
+CornuType   cornu_tensor_type(const CornuTensor *tensor);   /* dtype and shape  */
+CornuShape  cornu_tensor_shape(const CornuTensor *tensor);  /* that of its type */
+CornuGraph *cornu_tensor_graph(const CornuTensor *tensor);  /* which owns it    */
 /* Whether the value may vary from shard to shard: whether it depends on a shard's own data. */
 bool        cornu_tensor_varies(const CornuTensor *tensor);
 
@@ -58,29 +58,37 @@ typedef struct {
                                 looked up; it is not packed */
 } CornuVariableConfig;
 
-/* All zeros. */
+/* A variable of zeros, which the caller frees. NULL with a pending error: CORNU_ERR_ARGUMENT
+ * without a device or for a spread that it cannot have, CORNU_ERR_MEMORY as for a buffer
+ * (device.h). */
 CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config);
 #define cornu_variable_create(...) \
     cornu_variable_create_from(&(CornuVariableConfig){ .unset = 0, __VA_ARGS__ })
+/* Once; graphs that read or assign it must not run any more. NULL is ignored. */
 void           cornu_variable_free(CornuVariable *variable);
+/* The type that it was made with: of a sliced one the whole, per shard that of one shard's
+ * value. */
 CornuType      cornu_variable_type(const CornuVariable *variable);
 /* The type of arrays read and written: with CORNU_PER_SHARD it has a leading axis, the shards. */
 CornuType      cornu_variable_host_type(const CornuVariable *variable);
 const char    *cornu_variable_name(const CornuVariable *variable); /* "" if it has none */
-CornuDevice   *cornu_variable_device(const CornuVariable *variable);
-bool           cornu_variable_has_sparse_gradient(const CornuVariable *variable);
-CornuDtype     cornu_variable_precision(const CornuVariable *variable);
+CornuDevice   *cornu_variable_device(const CornuVariable *variable); /* that has its memory */
+bool           cornu_variable_has_sparse_gradient(const CornuVariable *variable); /* as made */
+CornuDtype     cornu_variable_precision(const CornuVariable *variable); /* as made, f32 at first */
 CornuSpread    cornu_variable_spread(const CornuVariable *variable);   /* as it was made */
 /* Whether each shard has a slice of it in a graph: CORNU_SLICED on a device with several. */
 bool           cornu_variable_is_sliced(const CornuVariable *variable);
 
-/* Copies a host array of the variable's host type to or from the device. */
+/* Copies a host array of the variable's host type to the device. */
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from);
+/* Copies the value to a host array of that type. */
 CornuStatus cornu_variable_read(const CornuVariable *variable, CornuArray to);
 /* The number of values: one per shard if the variable, or the packed variable that contains it, is
- * duplicated, else 1. The two below copy value i alone, of the same type as above. */
+ * duplicated, else 1. */
 int         cornu_variable_value_count(const CornuVariable *variable);
+/* Writes value i of these alone, of the host type. */
 CornuStatus cornu_variable_write_value(CornuVariable *variable, int i, CornuArray from);
+/* Reads value i of these. */
 CornuStatus cornu_variable_read_value(const CornuVariable *variable, int i, CornuArray to);
 /* Copies the value of a variable of the same type, which may be on another device. */
 CornuStatus cornu_variable_copy(CornuVariable *to, const CornuVariable *from);
@@ -99,8 +107,9 @@ CornuStatus cornu_variable_copy(CornuVariable *to, const CornuVariable *from);
 CornuVariable *cornu_variable_pack(CornuVariable *const *parts, int count, CornuSpread spread,
                                    const char *name);
 
-/* Scalars of any dtype. */
+/* Sets a variable that is a scalar, of any dtype. */
 CornuStatus cornu_variable_set(CornuVariable *variable, double value);
+/* Reads a scalar. */
 CornuStatus cornu_variable_get(const CornuVariable *variable, double *value);
 
 #ifdef __cplusplus

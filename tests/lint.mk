@@ -1,5 +1,6 @@
-# make lint reads the code: lines, cppcheck, gcc's analyser, clang-tidy, and which files need each
-# other (tests/circles.sh, also make check-circles). make format writes it as .clang-format says.
+# make lint reads the code: lines, cppcheck, gcc's analyser, clang-tidy, which files need each other
+# (tests/circles.sh, also make check-circles), and whether each public function has a comment
+# (tests/prototypes.awk). make format writes it as .clang-format says.
 
 tidy_files = $(sort $(shell find $(folders) examples tests -name '*.[ch]' 2>/dev/null))
 
@@ -30,6 +31,7 @@ lint: build/include/cornu/cornu.h $(objects)
 	$(MAKE) --no-print-directory check-circles || bad=1; \
 	LC_ALL=C.UTF-8 grep -nE '^.{101}|[[:blank:]]$$|	' $$(cat $(BUILD)/lint.all) && \
 	    echo "lint: over 100 columns, blanks at the end, or a tab" && bad=1; \
+	awk -f tests/prototypes.awk $(filter %.h,$(headers)) || bad=1; \
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
 	    -Ibuild/include '-Djson_object_foreach(object,key,value)=while((value=(void*)(key="")))' \
 	    '-Dfail_msg(...)=abort()' \

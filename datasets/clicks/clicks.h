@@ -31,6 +31,7 @@ typedef struct {
     size_t        bytes[2];
 } CornuClicks;
 
+/* With its data sets; NULL is ignored. */
 void cornu_clicks_free(CornuClicks *clicks);
 
 typedef struct {

@@ -68,10 +68,10 @@ enum { CORNU_MAX_FOLDER_CLASSES = 65536, CORNU_MAX_FOLDER_DEPTH = 32 };
     cornu_image_folder_from(&(CornuImageFolderConfig){ .unset = 0, __VA_ARGS__ })
 CornuDataset *cornu_image_folder_from(const CornuImageFolderConfig *config);
 
-/* Of such a data set, or one derived from it without a cache: the names of its classes, *count of
- * them, and the path of element i of the original order. Owned by the data set. NULL for other data
- * sets, or if i is out of range. */
+/* The names of the classes of such a data set, or one derived from it without a cache: *count of
+ * them, owned by the data set. NULL for other data sets. */
 const char *const *cornu_image_folder_class_names(const CornuDataset *dataset, int *count);
+/* Likewise the path of element i of the original order; NULL, too, if i is out of range. */
 const char        *cornu_image_folder_path(const CornuDataset *dataset, int64_t i);
 
 #ifdef __cplusplus

@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /*
- * Images are u8 (N, 28, 28), labels u8 (N,), each below 10.
+ * Handwritten digits: images are u8 (N, 28, 28), labels u8 (N,), each below 10.
  *
  * Loads both parts and checks that there are as many labels as images, that images are 28x28 and
  * labels below 10. NULL with CORNU_ERR_DATA if files cannot be found or downloaded, CORNU_ERR_FILE,
@@ -27,9 +27,11 @@ extern "C" {
  */
 #define cornu_mnist_load(...) \
     cornu_mnist_load_from(&(CornuTrainTestConfig){ .unset = 0, __VA_ARGS__ })
+CornuTrainTest *cornu_mnist_load_from(const CornuTrainTestConfig *config);
+
+/* Garments of the same shape and classes as many, likewise. */
 #define cornu_fashion_mnist_load(...) \
     cornu_fashion_mnist_load_from(&(CornuTrainTestConfig){ .unset = 0, __VA_ARGS__ })
-CornuTrainTest *cornu_mnist_load_from(const CornuTrainTestConfig *config);
 CornuTrainTest *cornu_fashion_mnist_load_from(const CornuTrainTestConfig *config);
 
 #ifdef __cplusplus

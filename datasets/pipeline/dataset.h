@@ -32,14 +32,11 @@ typedef struct CornuDataset CornuDataset;
 
 enum { CORNU_MAX_COMPONENTS = 96 };
 
-/*
- * The rows of arrays: element i is row i of each. Every array has rank 1 or more and the same
- * first extent.
- *   from_arrays   copies the arrays and keeps no pointer to them
- *   own_arrays    takes ownership of their memory, to be freed with free(), even if it fails;
- *                 every arrays[i].data is NULL afterwards
- */
+/* The rows of arrays, which are copied: element i is row i of each. Every array has rank 1 or more
+ * and the same first extent. */
 CornuDataset *cornu_dataset_from_arrays(const CornuArray *arrays, int count);
+/* The same without a copy: takes ownership of the arrays' memory, to be freed with free(), even if
+ * it fails; every arrays[i].data is NULL afterwards. */
 CornuDataset *cornu_dataset_own_arrays(CornuArray *arrays, int count);
 
 /* The count of a data set whose length is only known when it ends. */
@@ -144,8 +141,9 @@ CornuDataset *cornu_dataset_shuffle_window(CornuDataset *source, int64_t size, u
  * and is padded with zeros. drop_remainder drops it. */
 CornuDataset *cornu_dataset_batch(CornuDataset *source, int64_t size, bool drop_remainder);
 
-/* At most the first count elements; all but the first count. */
+/* At most the first count elements of an epoch. */
 CornuDataset *cornu_dataset_take(CornuDataset *source, int64_t count);
+/* All but the first count elements of an epoch. */
 CornuDataset *cornu_dataset_skip(CornuDataset *source, int64_t count);
 
 /* The source repeated so many times, or endlessly with CORNU_NONE. Each pass is an epoch of the
@@ -166,9 +164,9 @@ CornuDataset *cornu_dataset_prefetch(CornuDataset *source, int depth);
  */
 CornuDataset *cornu_dataset_parallel(CornuDataset *source, int threads);
 
-/* Adds a reference to a data set, and drops one; the last one frees it. Retain a data set to keep
- * using it after building a pipeline on it. */
+/* Adds a reference to a data set, to keep using it after building a pipeline on it. Returns it. */
 CornuDataset *cornu_dataset_retain(CornuDataset *dataset);
+/* Drops a reference; the last one frees the data set. NULL is ignored. */
 void          cornu_dataset_free(CornuDataset *dataset);
 
 /* The number of elements in an epoch (of batches, once batched); CORNU_NONE if endless,
@@ -178,8 +176,9 @@ int64_t cornu_dataset_count(const CornuDataset *dataset);
 /* The number of rows in a batch; 0 if the data set is not batched. */
 int64_t cornu_dataset_batch_size(const CornuDataset *dataset);
 
-/* The number of components, and the type of one of them without the batch axis. */
+/* The number of components of an element. */
 int       cornu_dataset_components(const CornuDataset *dataset);
+/* The type of a component, from 0, without the batch axis. */
 CornuType cornu_dataset_type(const CornuDataset *dataset, int component);
 
 #ifdef __cplusplus

@@ -63,11 +63,13 @@ CornuIterator *cornu_iterator_begin_for(CornuDataset *dataset, int64_t epoch,
  */
 CornuStatus cornu_iterator_next(CornuIterator *iterator, const CornuBatch **batch);
 
-/* Moves to the first element of an epoch, or to any element or the end. Moving to the current
- * position costs nothing, so that each epoch may start with a rewind. */
+/* Moves to the first element of an epoch. Moving to the current position costs nothing, so that
+ * each epoch may start with a rewind. */
 CornuStatus cornu_iterator_rewind(CornuIterator *iterator, int64_t epoch);
+/* Moves to any element of an epoch, or to its end. */
 CornuStatus cornu_iterator_seek(CornuIterator *iterator, CornuSample sample);
 
+/* With its threads and its reference to the data set; NULL is ignored. */
 void cornu_iterator_free(CornuIterator *iterator);
 
 #ifdef __cplusplus

@@ -37,14 +37,17 @@ typedef struct {
     void                  *context;  /* for progress                                      */
 } CornuTrainTestConfig;
 
-/* A data set with components x and y that takes the arrays' memory, whose data become NULL. */
+/* A data set of the training samples, components x and y, that takes the arrays' memory: their data
+ * become NULL. The caller frees it. */
 CornuDataset *cornu_train_test_take_train(CornuTrainTest *data);
+/* Likewise of the test samples. */
 CornuDataset *cornu_train_test_take_test(CornuTrainTest *data);
 
 /* Renames the classes, as cornu_labels_read (labels.h) reads names: "cat,dog,…" or a file. The data
  * own the names. Errors as there, which leave the names unchanged. */
 CornuStatus cornu_train_test_rename(CornuTrainTest *data, const char *list_or_path);
 
+/* With the arrays that it still has; NULL is ignored. */
 void cornu_train_test_free(CornuTrainTest *data);
 
 #ifdef __cplusplus

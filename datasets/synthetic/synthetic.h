@@ -17,12 +17,13 @@ extern "C" {
 enum { CORNU_SYNTHETIC_SIZE = 28 };
 
 /*
- * Draws images first, first + 1, ... of the series given by seed: images are u8 (count, 28, 28),
- * light on black, labels u8 (count,), all classes equally likely. An image depends only on the seed
- * and its number, 0 to 2^32 - 1.
+ * Draws digits: images first, first + 1, ... of the series given by seed: images are u8 (count, 28,
+ * 28), light on black, labels u8 (count,), all classes equally likely. An image depends only on the
+ * seed and its number, 0 to 2^32 - 1.
  */
 void cornu_synthetic_digits(uint64_t seed, int64_t first, int64_t count, uint8_t *images,
                             uint8_t *labels);
+/* Draws garments, likewise. */
 void cornu_synthetic_garments(uint64_t seed, int64_t first, int64_t count, uint8_t *images,
                               uint8_t *labels);
 

@@ -63,12 +63,13 @@ CornuTable *cornu_table_load_from(const CornuTableConfig *config);
 CornuTable *cornu_table_parse(const char *bytes, size_t size, const char *name,
                               const CornuTableConfig *config);
 
+/* Once; NULL is ignored. */
 void cornu_table_free(CornuTable *table);
 
-/* The number of rows kept, and of those dropped for a missing value. */
-int64_t     cornu_table_rows(const CornuTable *table);
-int64_t     cornu_table_dropped(const CornuTable *table);
-int         cornu_table_columns(const CornuTable *table);
+int64_t     cornu_table_rows(const CornuTable *table);     /* those that it has               */
+int64_t     cornu_table_dropped(const CornuTable *table);  /* rows left out, a value missing  */
+int         cornu_table_columns(const CornuTable *table);  /* all, numbers and categories     */
+/* The name of a column, from 0, owned by the table. */
 const char *cornu_table_column_name(const CornuTable *table, int column);
 
 /* The line of the file on which a row starts, counted from 1, the line of column names. */
@@ -112,12 +113,12 @@ CornuStatus cornu_table_take_from(const CornuTableTakeConfig *config);
  *     area
  *     town,Bonn,"Halle, Saale",Ulm
  *
- * cornu_table_schema writes it, for the columns named, NULL-terminated (NULL: all), into memory to
- * be freed with free(); NULL, not pending, and CORNU_ERR_ARGUMENT for a column that does not exist.
- * cornu_table_schema_parse makes a table without rows from it, for .like; NULL and
- * CORNU_ERR_FORMAT, not pending, if it is not valid.
+ * Of the columns named, NULL-terminated (NULL: all); to be freed with free(). NULL, not pending,
+ * and CORNU_ERR_ARGUMENT for a column that does not exist.
  */
 char       *cornu_table_schema(const CornuTable *table, const char *const *columns);
+/* A table without rows from a schema, for .like. NULL and CORNU_ERR_FORMAT, not pending, if it is
+ * not valid. */
 CornuTable *cornu_table_schema_parse(const char *schema);
 
 #ifdef __cplusplus

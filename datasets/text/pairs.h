@@ -45,6 +45,7 @@ CornuPairs *cornu_pairs_parse(const char *bytes, size_t size, const char *name);
  */
 CornuPairs *cornu_pairs_synthetic(uint64_t seed, int64_t count);
 
+/* Once; NULL is ignored. */
 void cornu_pairs_free(CornuPairs *pairs);
 
 #ifdef __cplusplus

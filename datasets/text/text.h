@@ -68,6 +68,7 @@ CornuTextData *cornu_text_load_from(const CornuTextConfig *config);
 CornuTextData *cornu_text_parse(const char *bytes, size_t size, CornuTextEncoding encoding,
                                 const char *name);
 
+/* Once; NULL is ignored. */
 void cornu_text_free(CornuTextData *text);
 
 /* Encodes `bytes` with the encoding of text: *tokens gets (n,) of the dtype of text->tokens, data

@@ -58,6 +58,7 @@ typedef struct {
  * by cornu_placed_free, and points into the executable. */
 CornuStatus cornu_executable_place(const CornuExecutable *executable, CornuPlacedOp **ops,
                                    int *count);
+/* Frees what cornu_executable_place made; NULL is ignored. */
 void        cornu_placed_free(CornuPlacedOp *ops);
 
 /* A row for each, of which columns are in line up to the reasons:

@@ -78,8 +78,9 @@ void cornu_processes_close(CornuProcesses *processes);
  * this rank ends with the last message, and closes. */
 void cornu_processes_leave(CornuProcesses *processes, CornuStatus status);
 
-/* 0 to count - 1; NULL is rank 0 of 1. */
+/* The number of this process, 0 to count - 1; 0 of NULL. */
 int cornu_process_rank(const CornuProcesses *processes);
+/* The number of processes; 1 of NULL. */
 int cornu_process_count(const CornuProcesses *processes);
 
 /* *flag: whether any rank's is set, for decisions that all must take at the same step, such as to
@@ -101,6 +102,7 @@ typedef struct {
     double  wait_seconds;   /* that a caller waited for an exchange to end */
 } CornuTraffic;
 
+/* So far; all 0 of NULL. */
 CornuTraffic cornu_processes_traffic(const CornuProcesses *processes);
 
 #ifdef __cplusplus

@@ -69,6 +69,7 @@ typedef struct {
     double  ideal, overlapped, no_overlap;
 } CornuTpuCycles;
 
+/* The cycles on so many arrays of `rows` by `columns`; all 0 for a product without elements. */
 CornuTpuCycles cornu_tpu_cycles(CornuTpuProduct product, int64_t rows, int64_t columns,
                                 int64_t arrays);
 
@@ -93,6 +94,7 @@ typedef struct {
     int64_t bytes;          /* at once, per core */
 } CornuTpuTiling;
 
+/* The largest blocks of rows that fit in vmem_bytes, with `passes` bfloat16 passes. */
 CornuTpuTiling cornu_tpu_tiling(CornuTpuProduct product, int64_t rows, int64_t columns,
                                 int64_t arrays, int passes, int64_t vmem_bytes);
 
@@ -127,6 +129,7 @@ typedef enum {
 #undef X
 } CornuTpuBound;
 
+/* "hbm", "links": the unit's name above. */
 const char *cornu_tpu_bound_name(CornuTpuBound bound);
 
 /* One step of the executable, or one op of the program, on one replica. */
@@ -201,6 +204,7 @@ typedef struct {
 CornuTpuModel *cornu_tpu_model_from(const CornuTpuModelConfig *config);
 #define cornu_tpu_model(...) \
     cornu_tpu_model_from(&(CornuTpuModelConfig){ .unset = 0, __VA_ARGS__ })
+/* Once; NULL is ignored. */
 void cornu_tpu_model_free(CornuTpuModel *model);
 
 #ifdef __cplusplus

@@ -48,15 +48,16 @@ int64_t cornu_tpu_replica_mxus(const CornuTpuProfile *profile);
  * vendor's rounding. */
 double cornu_tpu_chip_flops(const CornuTpuProfile *profile);
 
-/* A replica's share of its chip's memory, bytes, and of the bandwidth, bytes per second. */
+/* A replica's share of its chip's memory, bytes. */
 double cornu_tpu_replica_hbm(const CornuTpuProfile *profile);
+/* A replica's share of the bandwidth of that memory, bytes per second. */
 double cornu_tpu_replica_hbm_rate(const CornuTpuProfile *profile);
 
 /* ---- Printing ---- */
 
-/* A table with a row per figure and a column per profile, each number with its mark; and the legend
- * of the marks. */
+/* A table with a row per figure and a column per profile, each number with its mark. */
 void cornu_tpu_profiles_print(FILE *to);
+/* The legend of the marks. */
 void cornu_tpu_legend_print(FILE *to);
 
 #ifdef __cplusplus

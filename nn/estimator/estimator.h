@@ -105,10 +105,12 @@ typedef struct {
 CornuTPUEstimator *cornu_tpu_estimator_from(const CornuTPUEstimatorConfig *config);
 #define cornu_tpu_estimator(...) \
     cornu_tpu_estimator_from(&(CornuTPUEstimatorConfig){ .unset = 0, __VA_ARGS__ })
+/* Closes its devices; NULL is ignored. */
 void cornu_tpu_estimator_free(CornuTPUEstimator *estimator);
 
-/* The folder; and the path of the newest checkpoint in it, until the next call, or NULL. */
+/* The folder, .model_dir or the one made. Owned by the estimator. */
 const char *cornu_estimator_model_dir(const CornuTPUEstimator *estimator);
+/* The path of the newest checkpoint in it, valid until the next call; NULL if there is none. */
 const char *cornu_estimator_latest_checkpoint(CornuTPUEstimator *estimator);
 
 /* ---- Training ---- */
@@ -198,6 +200,7 @@ CornuPredictions *cornu_estimator_predict_from(const CornuEstimatorPredictConfig
 /* The next one, valid until the next call; NULL after the last. */
 CornuStatus cornu_predictions_next(CornuPredictions *predictions,
                                    const CornuPrediction **prediction);
+/* Closes the generator; NULL is ignored. */
 void        cornu_predictions_free(CornuPredictions *predictions);
 
 /* The array of that name; without data if there is none. */

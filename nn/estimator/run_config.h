@@ -50,6 +50,7 @@ typedef struct {
                                             .host_call of the spec. More is refused */
 } CornuTPUConfig;
 
+/* TensorFlow's TPUConfig. A pending error for an argument that is refused. */
 CornuTPUConfig cornu_tpu_config_from(const CornuTPUConfig *config);
 #define cornu_tpu_config(...) \
     cornu_tpu_config_from(&(CornuTPUConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
@@ -98,6 +99,7 @@ typedef struct {
                                             workers are not waited for */
 } CornuRunConfig;
 
+/* TensorFlow's tpu.RunConfig, likewise. */
 CornuRunConfig cornu_run_config_from(const CornuRunConfig *config);
 #define cornu_run_config(...) \
     cornu_run_config_from(&(CornuRunConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })

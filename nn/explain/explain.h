@@ -73,6 +73,7 @@ typedef struct {
 CornuExplanation *cornu_explain_from(const CornuExplainConfig *config);
 #define cornu_explain(...) \
     cornu_explain_from(&(CornuExplainConfig){ .unset = 0, __VA_ARGS__ })
+/* With the device that was opened for it; NULL is ignored. */
 void cornu_explanation_free(CornuExplanation *explanation);
 
 typedef enum {
@@ -82,11 +83,15 @@ typedef enum {
                                  and why not better (device/placement/placement.h) */
 } CornuExplainPart;
 
+/* Prints a part as text. CORNU_ERR_ARGUMENT for an unknown part. */
 CornuStatus cornu_explanation_print(const CornuExplanation *explanation, CornuExplainPart part,
                                     FILE *to);
 
-/* The same as a string, and everything as JSON; the caller frees them by free(). NULL with a
- * pending error when out of memory. The JSON:
+/* The same as a string, which the caller frees by free(). NULL with a pending error when out of
+ * memory. */
+char *cornu_explanation_to_text(const CornuExplanation *explanation, CornuExplainPart part);
+
+/* Everything as JSON, likewise a string:
  *
  *     {"model", "device", "kind": "emulated" | "native", "step": "training" | "prediction" |
  *      "function", "loss", "reasons": […], "inputs": [{"name", "type"}], "batch_size", "policy",
@@ -106,13 +111,13 @@ CornuStatus cornu_explanation_print(const CornuExplanation *explanation, CornuEx
  * MXU that it takes: `padding` of each row or column of tiles is empty, `next` would take the same
  * time, and `mxu_time` is the part of the MXU's time that the layer's padding takes. "vmem" and
  * "mxu" are null on a device that emulates nothing, and "measured" where nothing ran. */
-char *cornu_explanation_to_text(const CornuExplanation *explanation, CornuExplainPart part);
 char *cornu_explanation_to_json(const CornuExplanation *explanation);
 
-/* The compiled step, owned by the explanation; on a device that emulates a TPU, its model on that;
- * and the name of the dtype policy that it computes in. NULL without. */
+/* The compiled step, owned by the explanation. */
 CornuExecutable     *cornu_explanation_executable(const CornuExplanation *explanation);
+/* On a device that emulates a TPU, the step's model on that; NULL on another. */
 const CornuTpuModel *cornu_explanation_model(const CornuExplanation *explanation);
+/* The name of the dtype policy that the step computes in. */
 const char          *cornu_explanation_policy(const CornuExplanation *explanation);
 
 #ifdef __cplusplus

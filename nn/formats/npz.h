@@ -25,10 +25,12 @@ typedef struct CornuNpz CornuNpz;
  * cannot be read, CORNU_ERR_FORMAT naming the defect, CORNU_ERR_UNSUPPORTED for objects (pickles),
  * column-major or big-endian arrays, and for dtypes or ranks that Cornu does not have. */
 CornuNpz *cornu_npz_open(const char *path);
+/* With its arrays; NULL is ignored. */
 void      cornu_npz_close(CornuNpz *file);
 
-/* The arrays in the order of the file, valid until it is closed. */
+/* The number of arrays. */
 int                    cornu_npz_count(const CornuNpz *file);
+/* Array i, from 0, in the order of the file, valid until it is closed. */
 const CornuNamedArray *cornu_npz_at(const CornuNpz *file, int i);
 /* NULL, without an error, if there is no array of that name. */
 const CornuNamedArray *cornu_npz_find(const CornuNpz *file, const char *name);

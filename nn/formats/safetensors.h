@@ -36,13 +36,16 @@ typedef struct CornuSafetensors CornuSafetensors;
  * and keys, and the checksum. NULL with CORNU_ERR_FILE if the file cannot be read, CORNU_ERR_FORMAT
  * naming the defect, CORNU_ERR_UNSUPPORTED for a dtype or a rank that Cornu does not have. */
 CornuSafetensors *cornu_safetensors_open(const char *path);
+/* With its arrays and metadata; NULL is ignored. */
 void              cornu_safetensors_close(CornuSafetensors *file);
 
-/* The arrays, sorted by name. They and the metadata are valid until the file is closed. */
+/* The number of arrays. */
 int                    cornu_safetensors_count(const CornuSafetensors *file);
+/* Array i, from 0, sorted by name; valid until the file is closed. */
 const CornuNamedArray *cornu_safetensors_at(const CornuSafetensors *file, int i);
-/* NULL, without an error, if there is no array or no metadata of that name. */
+/* The array of that name, likewise; NULL, without an error, if there is none. */
 const CornuNamedArray *cornu_safetensors_find(const CornuSafetensors *file, const char *name);
+/* The metadata of that key, likewise; NULL, without an error, if there is none. */
 const char            *cornu_safetensors_metadata(const CornuSafetensors *file, const char *key);
 /* Whether it has a checksum, which was then verified. */
 bool                   cornu_safetensors_has_checksum(const CornuSafetensors *file);

@@ -38,6 +38,7 @@ typedef struct {
     const char    *dtype;
 } CornuAttentionConfig;
 
+/* Keras' Attention: scores by dot or concat. */
 CornuLayer *cornu_attention_from(const CornuAttentionConfig *config);
 #define cornu_attention(...) \
     cornu_attention_from(&(CornuAttentionConfig){ .unset = 0, __VA_ARGS__ })
@@ -52,6 +53,7 @@ typedef struct {
     const char *dtype;
 } CornuAdditiveAttentionConfig;
 
+/* Keras' AdditiveAttention, Bahdanau's. */
 CornuLayer *cornu_additive_attention_from(const CornuAdditiveAttentionConfig *config);
 #define cornu_additive_attention(...) \
     cornu_additive_attention_from(&(CornuAdditiveAttentionConfig){ .unset = 0, __VA_ARGS__ })

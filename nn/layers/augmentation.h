@@ -19,9 +19,7 @@ extern "C" {
 /* ---- Cropping ---- */
 
 /* The center, in training and inference; smaller images are resized, with the sides that exceed the
- * ratio cropped first. random_crop: a place that all images of the batch share, in training, of
- * images larger on both sides; others are cropped at the center and resized. In inference it is the
- * identity, as in Keras 3.15. */
+ * ratio cropped first. */
 typedef struct {
     char        unset;
     int64_t     height, width;            /* required */
@@ -31,9 +29,12 @@ typedef struct {
 } CornuCropConfig;
 
 CornuLayer *cornu_center_crop_from(const CornuCropConfig *config);
-CornuLayer *cornu_random_crop_from(const CornuCropConfig *config);
 #define cornu_center_crop(...) \
     cornu_center_crop_from(&(CornuCropConfig){ .unset = 0, __VA_ARGS__ })
+
+/* A place that all images of the batch share, in training, of images larger on both sides; others
+ * are cropped at the center and resized. In inference it is the identity, as in Keras 3.15. */
+CornuLayer *cornu_random_crop_from(const CornuCropConfig *config);
 #define cornu_random_crop(...) \
     cornu_random_crop_from(&(CornuCropConfig){ .unset = 0, __VA_ARGS__ })
 

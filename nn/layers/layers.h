@@ -80,8 +80,8 @@ typedef struct {
     const char  *dtype;
 } CornuPooling2dConfig;
 
-CornuLayer *cornu_max_pooling2d_from(const CornuPooling2dConfig *config);
-CornuLayer *cornu_average_pooling2d_from(const CornuPooling2dConfig *config);
+CornuLayer *cornu_max_pooling2d_from(const CornuPooling2dConfig *config);      /* the maximum */
+CornuLayer *cornu_average_pooling2d_from(const CornuPooling2dConfig *config);  /* the mean    */
 #define cornu_max_pooling2d(...) \
     cornu_max_pooling2d_from(&(CornuPooling2dConfig){ .unset = 0, __VA_ARGS__ })
 #define cornu_average_pooling2d(...) \
@@ -167,6 +167,7 @@ typedef struct {
     const char     *dtype;
 } CornuActivationConfig;
 
+/* The activation as a layer of its own, Keras' Activation. */
 CornuLayer *cornu_activation_from(const CornuActivationConfig *config);
 #define cornu_activation(...) \
     cornu_activation_from(&(CornuActivationConfig){ .unset = 0, __VA_ARGS__ })
@@ -206,12 +207,12 @@ typedef struct {
     const char *dtype;
 } CornuMergeLayerConfig;
 
-CornuLayer *cornu_add_from(const CornuMergeLayerConfig *config);
+CornuLayer *cornu_add_from(const CornuMergeLayerConfig *config);        /* the sum           */
 CornuLayer *cornu_subtract_from(const CornuMergeLayerConfig *config);   /* a - b: two inputs */
-CornuLayer *cornu_multiply_from(const CornuMergeLayerConfig *config);
-CornuLayer *cornu_average_from(const CornuMergeLayerConfig *config);
-CornuLayer *cornu_maximum_from(const CornuMergeLayerConfig *config);
-CornuLayer *cornu_minimum_from(const CornuMergeLayerConfig *config);
+CornuLayer *cornu_multiply_from(const CornuMergeLayerConfig *config);   /* the product       */
+CornuLayer *cornu_average_from(const CornuMergeLayerConfig *config);    /* the mean          */
+CornuLayer *cornu_maximum_from(const CornuMergeLayerConfig *config);    /* the largest       */
+CornuLayer *cornu_minimum_from(const CornuMergeLayerConfig *config);    /* the smallest      */
 #define cornu_add(...) cornu_add_from(&(CornuMergeLayerConfig){ .unset = 0, __VA_ARGS__ })
 #define cornu_subtract(...) cornu_subtract_from(&(CornuMergeLayerConfig){ .unset = 0, __VA_ARGS__ })
 #define cornu_multiply(...) cornu_multiply_from(&(CornuMergeLayerConfig){ .unset = 0, __VA_ARGS__ })

@@ -155,8 +155,11 @@ typedef struct {
     const char     *dtype;
 } CornuSpatialDropoutConfig;
 
+/* (B, T, C)    */
 CornuLayer *cornu_spatial_dropout1d_from(const CornuSpatialDropoutConfig *config);
+/* (B, H, W, C) */
 CornuLayer *cornu_spatial_dropout2d_from(const CornuSpatialDropoutConfig *config);
+/* volumes      */
 CornuLayer *cornu_spatial_dropout3d_from(const CornuSpatialDropoutConfig *config);
 #define cornu_spatial_dropout1d(...) \
     cornu_spatial_dropout1d_from(&(CornuSpatialDropoutConfig){ .unset = 0, __VA_ARGS__ })

@@ -101,9 +101,9 @@ typedef struct {
     const char      *dtype;
 } CornuRecurrentConfig;
 
-CornuLayer *cornu_lstm_from(const CornuRecurrentConfig *config);
-CornuLayer *cornu_gru_from(const CornuRecurrentConfig *config);
-CornuLayer *cornu_simple_rnn_from(const CornuRecurrentConfig *config);
+CornuLayer *cornu_lstm_from(const CornuRecurrentConfig *config);        /* states h, c */
+CornuLayer *cornu_gru_from(const CornuRecurrentConfig *config);         /* state h     */
+CornuLayer *cornu_simple_rnn_from(const CornuRecurrentConfig *config);  /* state h     */
 #define cornu_lstm(...) cornu_lstm_from(&(CornuRecurrentConfig){ .unset = 0, __VA_ARGS__ })
 #define cornu_gru(...)  cornu_gru_from(&(CornuRecurrentConfig){ .unset = 0, __VA_ARGS__ })
 #define cornu_simple_rnn(...) \
@@ -113,8 +113,8 @@ CornuLayer *cornu_simple_rnn_from(const CornuRecurrentConfig *config);
  * states give the output (B, units) and the next states. The arguments after recurrent_dropout but
  * .name, .frozen and .dtype are those of cornu_rnn. */
 CornuLayer *cornu_lstm_cell_from(const CornuRecurrentConfig *config);
-CornuLayer *cornu_gru_cell_from(const CornuRecurrentConfig *config);
-CornuLayer *cornu_simple_rnn_cell_from(const CornuRecurrentConfig *config);
+CornuLayer *cornu_gru_cell_from(const CornuRecurrentConfig *config);         /* likewise, state h */
+CornuLayer *cornu_simple_rnn_cell_from(const CornuRecurrentConfig *config);  /* likewise, state h */
 #define cornu_lstm_cell(...) \
     cornu_lstm_cell_from(&(CornuRecurrentConfig){ .unset = 0, __VA_ARGS__ })
 #define cornu_gru_cell(...) \
@@ -192,9 +192,9 @@ typedef struct {
     const char      *dtype;
 } CornuConvLstmConfig;
 
-CornuLayer *cornu_conv_lstm1d_from(const CornuConvLstmConfig *config);
-CornuLayer *cornu_conv_lstm2d_from(const CornuConvLstmConfig *config);
-CornuLayer *cornu_conv_lstm3d_from(const CornuConvLstmConfig *config);
+CornuLayer *cornu_conv_lstm1d_from(const CornuConvLstmConfig *config);  /* (B, T, W, C)       */
+CornuLayer *cornu_conv_lstm2d_from(const CornuConvLstmConfig *config);  /* (B, T, H, W, C)    */
+CornuLayer *cornu_conv_lstm3d_from(const CornuConvLstmConfig *config);  /* (B, T, D, H, W, C) */
 #define cornu_conv_lstm1d(...) \
     cornu_conv_lstm1d_from(&(CornuConvLstmConfig){ .unset = 0, __VA_ARGS__ })
 #define cornu_conv_lstm2d(...) \

@@ -19,6 +19,7 @@ extern "C" {
  * the sequence, so that no step depends on later ones. */
 typedef enum { CORNU_VALID, CORNU_SAME, CORNU_CAUSAL } CornuPadding;
 
+/* Keras' name, "same"; NULL for unknown values. */
 const char *cornu_padding_name(CornuPadding padding);
 
 /* With .data_format = CORNU_CHANNELS_FIRST (layer.h) inputs and outputs are (B, C, H, W) and
@@ -156,8 +157,8 @@ typedef struct {
     const char     *dtype;
 } CornuPooling1dConfig;
 
-CornuLayer *cornu_max_pooling1d_from(const CornuPooling1dConfig *config);
-CornuLayer *cornu_average_pooling1d_from(const CornuPooling1dConfig *config);
+CornuLayer *cornu_max_pooling1d_from(const CornuPooling1dConfig *config);  /* the maximum */
+CornuLayer *cornu_average_pooling1d_from(const CornuPooling1dConfig *config);  /* the mean */
 #define cornu_max_pooling1d(...) \
     cornu_max_pooling1d_from(&(CornuPooling1dConfig){ .unset = 0, __VA_ARGS__ })
 #define cornu_average_pooling1d(...) \
@@ -174,9 +175,13 @@ typedef struct {
     const char     *dtype;
 } CornuGlobalPoolingConfig;
 
+/* the mean */
 CornuLayer *cornu_global_average_pooling2d_from(const CornuGlobalPoolingConfig *config);
+/* the maximum */
 CornuLayer *cornu_global_max_pooling2d_from(const CornuGlobalPoolingConfig *config);
+/* the mean */
 CornuLayer *cornu_global_average_pooling1d_from(const CornuGlobalPoolingConfig *config);
+/* the maximum */
 CornuLayer *cornu_global_max_pooling1d_from(const CornuGlobalPoolingConfig *config);
 #define cornu_global_average_pooling2d(...) \
     cornu_global_average_pooling2d_from(&(CornuGlobalPoolingConfig){ .unset = 0, __VA_ARGS__ })
@@ -198,11 +203,17 @@ typedef struct {
     const char     *dtype;
 } CornuAdaptivePoolingConfig;
 
+/* means */
 CornuLayer *cornu_adaptive_average_pooling1d_from(const CornuAdaptivePoolingConfig *config);
+/* means */
 CornuLayer *cornu_adaptive_average_pooling2d_from(const CornuAdaptivePoolingConfig *config);
+/* means */
 CornuLayer *cornu_adaptive_average_pooling3d_from(const CornuAdaptivePoolingConfig *config);
+/* maxima */
 CornuLayer *cornu_adaptive_max_pooling1d_from(const CornuAdaptivePoolingConfig *config);
+/* maxima */
 CornuLayer *cornu_adaptive_max_pooling2d_from(const CornuAdaptivePoolingConfig *config);
+/* maxima */
 CornuLayer *cornu_adaptive_max_pooling3d_from(const CornuAdaptivePoolingConfig *config);
 #define cornu_adaptive_average_pooling1d(...) \
     cornu_adaptive_average_pooling1d_from(&(CornuAdaptivePoolingConfig){ .unset = 0, __VA_ARGS__ })

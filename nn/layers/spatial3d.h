@@ -72,15 +72,18 @@ typedef struct {
     const char     *dtype;
 } CornuPooling3dConfig;
 
+/* the maximum of each window */
 CornuLayer *cornu_max_pooling3d_from(const CornuPooling3dConfig *config);
+/* the mean of each window */
 CornuLayer *cornu_average_pooling3d_from(const CornuPooling3dConfig *config);
 #define cornu_max_pooling3d(...) \
     cornu_max_pooling3d_from(&(CornuPooling3dConfig){ .unset = 0, __VA_ARGS__ })
 #define cornu_average_pooling3d(...) \
     cornu_average_pooling3d_from(&(CornuPooling3dConfig){ .unset = 0, __VA_ARGS__ })
 
-/* (B, C), or (B, 1, 1, 1, C) with keepdims. */
+/* The mean of each channel over a volume: (B, C), or (B, 1, 1, 1, C) with keepdims. */
 CornuLayer *cornu_global_average_pooling3d_from(const CornuGlobalPoolingConfig *config);
+/* Likewise the maximum. */
 CornuLayer *cornu_global_max_pooling3d_from(const CornuGlobalPoolingConfig *config);
 #define cornu_global_average_pooling3d(...) \
     cornu_global_average_pooling3d_from(&(CornuGlobalPoolingConfig){ .unset = 0, __VA_ARGS__ })

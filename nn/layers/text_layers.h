@@ -61,8 +61,9 @@ typedef enum {
 /* At white space; each character by itself; not at all: each string is a token. */
 typedef enum { CORNU_SPLIT_WHITESPACE, CORNU_SPLIT_CHARACTER, CORNU_NO_SPLIT } CornuSplit;
 
-/* Keras' names; NULL of the last ones, which are None, and of unknown values. */
+/* Keras' name, "lower"; NULL of CORNU_NO_STANDARDIZE, which is None, and of unknown values. */
 const char *cornu_standardize_name(CornuStandardize standardize);
+/* Keras' name, "whitespace"; NULL of CORNU_NO_SPLIT, which is None, and of unknown values. */
 const char *cornu_split_name(CornuSplit split);
 
 /* Strings (B,) or (B, 1), standardized, split into tokens, joined with a blank to n-grams, and

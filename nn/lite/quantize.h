@@ -40,20 +40,22 @@ typedef struct {
 CornuInt8Model *cornu_quantize_from(const CornuQuantizeConfig *config);
 #define cornu_quantize(...) \
     cornu_quantize_from(&(CornuQuantizeConfig){ .unset = 0, __VA_ARGS__ })
+/* Once; NULL is ignored. */
 void cornu_int8_free(CornuInt8Model *model);
 
-/* A .tflite file, of int8 inputs and outputs; or by its suffix an .onnx file, with pairs of
- * QuantizeLinear and DequantizeLinear. Loads .tflite files that are quantized in whole and have no
- * variables; cornu_model_load loads others, and these as well, as a model that computes in f32 and
- * can be trained (its note "arithmetic" says so). */
+/* Writes a .tflite file, of int8 inputs and outputs; or by its suffix an .onnx file, with pairs of
+ * QuantizeLinear and DequantizeLinear. */
 CornuStatus     cornu_int8_save(const CornuInt8Model *model, const char *path);
+/* Loads a .tflite file that is quantized in whole and has no variables; cornu_model_load loads
+ * others, and these as well, as a model that computes in f32 and can be trained (its note
+ * "arithmetic" says so). The caller frees it; NULL, not pending, on failure. */
 CornuInt8Model *cornu_int8_load(const char *path);
 
 /* x: rows of the model's input, f32, or integers, which are multiplied by the input_scale of the
  * model that was quantized; a file does not hold it, so that it is 1 for a loaded model. `to` gets
- * f32 (rows, …). For a model with one input and one output; _many takes an array for each. One
- * caller at a time. */
+ * f32 (rows, …). For a model with one input and one output. One caller at a time. */
 CornuStatus cornu_int8_predict(CornuInt8Model *model, CornuArray x, CornuArray to);
+/* The same with an array for each input and each output. */
 CornuStatus cornu_int8_predict_many(CornuInt8Model *model, const CornuArray *xs, int inputs,
                                     const CornuArray *tos, int outputs);
 
@@ -66,16 +68,17 @@ typedef struct {
     int    zero_point;
 } CornuScale;
 
+/* What the integers of the first input and output stand for: scale (integer - zero_point). */
 CornuScale cornu_int8_input_scale(const CornuInt8Model *model);
-CornuScale cornu_int8_output_scale(const CornuInt8Model *model);
+CornuScale cornu_int8_output_scale(const CornuInt8Model *model);   /* of the first output */
 
-/* Shapes with CORNU_NONE for the batch. */
+/* The shape of the first input, with CORNU_NONE for the batch. */
 CornuShape cornu_int8_input_shape(const CornuInt8Model *model);
-CornuShape cornu_int8_output_shape(const CornuInt8Model *model);
+CornuShape cornu_int8_output_shape(const CornuInt8Model *model);   /* of the first output */
 
-/* Of a model with several. */
-int        cornu_int8_input_count(const CornuInt8Model *model);
-int        cornu_int8_output_count(const CornuInt8Model *model);
+int        cornu_int8_input_count(const CornuInt8Model *model);    /* the number of inputs  */
+int        cornu_int8_output_count(const CornuInt8Model *model);   /* the number of outputs */
+/* The shape of output i, from 0, of a model with several. */
 CornuShape cornu_int8_output_shape_at(const CornuInt8Model *model, int i);
 
 /* Bytes of weights and biases. */
@@ -83,6 +86,7 @@ int64_t cornu_int8_bytes(const CornuInt8Model *model);
 
 /* ---- On the device edgetpu, emulated ---- */
 
+/* The number of its operators. */
 int cornu_int8_operator_count(const CornuInt8Model *model);
 
 /* The modelled cost of one row; and unless it is NULL the operators in their order, with what

@@ -57,6 +57,7 @@ extern CornuLoss cornu_no_loss;
 /* name: Keras' string for a loss with default arguments: the function names below, or "bce", "kld",
  * "mae", "mape", "mse", "msle", "logcosh", "kullback_leibler_divergence"; also "MSE" for "mse". */
 CornuLoss *cornu_loss(const char *name);
+/* Frees a loss that was never given to a model. NULL is ignored. */
 void       cornu_loss_free(CornuLoss *loss);
 
 /* For losses without arguments of their own. */

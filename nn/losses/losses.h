@@ -177,9 +177,10 @@ CornuLoss *cornu_cosine_similarity_from(const CornuCosineSimilarityConfig *confi
 
 /* ---- Of margins. Where all labels t of a batch are 0 or 1, 0 becomes -1. ---- */
 
-/* The mean over N of max(1 - t p, 0), and of its square. */
+/* The mean over N of max(1 - t p, 0). */
 CornuLoss *cornu_hinge_from(const CornuLossConfig *config);
 #define cornu_hinge(...) cornu_hinge_from(&(CornuLossConfig){ .unset = 0, __VA_ARGS__ })
+/* The mean over N of max(1 - t p, 0)^2. */
 CornuLoss *cornu_squared_hinge_from(const CornuLossConfig *config);
 #define cornu_squared_hinge(...) \
     cornu_squared_hinge_from(&(CornuLossConfig){ .unset = 0, __VA_ARGS__ })

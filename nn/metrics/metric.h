@@ -55,10 +55,11 @@ struct CornuMetric {
     bool taken;   /* as a loss's */
 };
 
-/* The mean of values over all valid rows so far, weighted by the sample weights; `values` is like a
- * loss's call (loss.h). The states are a sum and the sum of the weights, both f64. The name is
- * copied, here and below. */
+/* What a mean is of: as a loss's call (loss.h), f32 values whose axis 0 is the batch. */
 typedef CornuTensor *CornuMetricValues(CornuTensor *y_true, CornuTensor *y_pred);
+
+/* The mean of values over all valid rows so far, weighted by the sample weights. The states are a
+ * sum and the sum of the weights, both f64. The name is copied, here and below. */
 CornuMetric *cornu_mean_metric(const char *name, CornuMetricValues *values);
 
 /* The mean of a loss's values, such as Keras' metrics.BinaryCrossentropy(from_logits=True). Takes
@@ -82,6 +83,7 @@ CornuMetric *cornu_loss_metric(const char *name, CornuLoss *loss);
  *   fbeta_score binary_io_u
  */
 CornuMetric *cornu_metric(const char *name);
+/* Frees a metric that was never given to a model. NULL is ignored. */
 void         cornu_metric_free(CornuMetric *metric);
 
 #define CORNU_ACCURACY                    cornu_metric("accuracy")

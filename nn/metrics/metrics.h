@@ -26,6 +26,7 @@ typedef struct {
     const char *name;
 } CornuBinaryAccuracyConfig;
 
+/* The frequency of predictions that, as 0 or 1, are equal to their labels. */
 CornuMetric *cornu_binary_accuracy_from(const CornuBinaryAccuracyConfig *config);
 #define cornu_binary_accuracy(...) \
     cornu_binary_accuracy_from(&(CornuBinaryAccuracyConfig){ .unset = 0, __VA_ARGS__ })
@@ -38,11 +39,11 @@ typedef struct {
                                     first, of which the first k count */
 } CornuTopKConfig;
 
-/* The frequency of labels with fewer than k predictions above theirs. Labels are one-hot or class
- * numbers; one outside [0, C) is CORNU_ERR_VALUE when the step runs. */
+/* The frequency of labels with fewer than k predictions above theirs. Labels are one-hot. */
 CornuMetric *cornu_top_k_categorical_accuracy_from(const CornuTopKConfig *config);
 #define cornu_top_k_categorical_accuracy(...) \
     cornu_top_k_categorical_accuracy_from(&(CornuTopKConfig){ .unset = 0, __VA_ARGS__ })
+/* Likewise of class numbers; one outside [0, C) is CORNU_ERR_VALUE when the step runs. */
 CornuMetric *cornu_sparse_top_k_categorical_accuracy_from(const CornuTopKConfig *config);
 #define cornu_sparse_top_k_categorical_accuracy(...) \
     cornu_sparse_top_k_categorical_accuracy_from(&(CornuTopKConfig){ .unset = 0, __VA_ARGS__ })
@@ -53,14 +54,15 @@ typedef struct {
     const char *name;        /* default cosine_similarity, … */
 } CornuSimilarityConfig;
 
-/* The cosine of the angle between y_true and y_pred, Pearson's correlation, and Lin's concordance
- * correlation as Keras computes it. */
+/* The cosine of the angle between y_true and y_pred. */
 CornuMetric *cornu_cosine_similarity_metric_from(const CornuSimilarityConfig *config);
 #define cornu_cosine_similarity_metric(...) \
     cornu_cosine_similarity_metric_from(&(CornuSimilarityConfig){ .unset = 0, __VA_ARGS__ })
+/* Pearson's correlation of y_true and y_pred. */
 CornuMetric *cornu_pearson_correlation_from(const CornuSimilarityConfig *config);
 #define cornu_pearson_correlation(...) \
     cornu_pearson_correlation_from(&(CornuSimilarityConfig){ .unset = 0, __VA_ARGS__ })
+/* Lin's concordance correlation, as Keras computes it. */
 CornuMetric *cornu_concordance_correlation_from(const CornuSimilarityConfig *config);
 #define cornu_concordance_correlation(...) \
     cornu_concordance_correlation_from(&(CornuSimilarityConfig){ .unset = 0, __VA_ARGS__ })
@@ -91,15 +93,19 @@ typedef struct {
     const char *name;
 } CornuCountConfig;
 
+/* The positive labels whose predictions say so. */
 CornuMetric *cornu_true_positives_from(const CornuCountConfig *config);
 #define cornu_true_positives(...) \
     cornu_true_positives_from(&(CornuCountConfig){ .unset = 0, __VA_ARGS__ })
+/* The negative labels whose predictions say so. */
 CornuMetric *cornu_true_negatives_from(const CornuCountConfig *config);
 #define cornu_true_negatives(...) \
     cornu_true_negatives_from(&(CornuCountConfig){ .unset = 0, __VA_ARGS__ })
+/* The negative labels whose predictions say positive. */
 CornuMetric *cornu_false_positives_from(const CornuCountConfig *config);
 #define cornu_false_positives(...) \
     cornu_false_positives_from(&(CornuCountConfig){ .unset = 0, __VA_ARGS__ })
+/* The positive labels whose predictions say negative. */
 CornuMetric *cornu_false_negatives_from(const CornuCountConfig *config);
 #define cornu_false_negatives(...) \
     cornu_false_negatives_from(&(CornuCountConfig){ .unset = 0, __VA_ARGS__ })
@@ -112,10 +118,11 @@ typedef struct {
     const char *name;
 } CornuPrecisionConfig;
 
-/* tp / (tp + fp), and tp / (tp + fn); 0 if the divisor is 0. */
+/* true positives / (true + false positives); 0 if the divisor is 0. */
 CornuMetric *cornu_precision_from(const CornuPrecisionConfig *config);
 #define cornu_precision(...) \
     cornu_precision_from(&(CornuPrecisionConfig){ .unset = 0, __VA_ARGS__ })
+/* true positives / (true positives + false negatives), likewise. */
 CornuMetric *cornu_recall_from(const CornuPrecisionConfig *config);
 #define cornu_recall(...) cornu_recall_from(&(CornuPrecisionConfig){ .unset = 0, __VA_ARGS__ })
 
@@ -127,16 +134,19 @@ typedef struct {
     const char *name;
 } CornuAtConfig;
 
-/* The best first quantity over the thresholds where the second is at least `value`. */
+/* The best sensitivity over the thresholds where the specificity is at least `value`. */
 CornuMetric *cornu_sensitivity_at_specificity_from(const CornuAtConfig *config);
 #define cornu_sensitivity_at_specificity(...) \
     cornu_sensitivity_at_specificity_from(&(CornuAtConfig){ .unset = 0, __VA_ARGS__ })
+/* The best specificity where the sensitivity is. */
 CornuMetric *cornu_specificity_at_sensitivity_from(const CornuAtConfig *config);
 #define cornu_specificity_at_sensitivity(...) \
     cornu_specificity_at_sensitivity_from(&(CornuAtConfig){ .unset = 0, __VA_ARGS__ })
+/* The best precision where the recall is. */
 CornuMetric *cornu_precision_at_recall_from(const CornuAtConfig *config);
 #define cornu_precision_at_recall(...) \
     cornu_precision_at_recall_from(&(CornuAtConfig){ .unset = 0, __VA_ARGS__ })
+/* The best recall where the precision is. */
 CornuMetric *cornu_recall_at_precision_from(const CornuAtConfig *config);
 #define cornu_recall_at_precision(...) \
     cornu_recall_at_precision_from(&(CornuAtConfig){ .unset = 0, __VA_ARGS__ })
@@ -195,6 +205,7 @@ typedef struct {
     const char  *name;
 } CornuF1Config;
 
+/* fbeta_score with beta 1. */
 CornuMetric *cornu_f1_score_from(const CornuF1Config *config);
 #define cornu_f1_score(...) cornu_f1_score_from(&(CornuF1Config){ .unset = 0, __VA_ARGS__ })
 
@@ -221,6 +232,7 @@ typedef struct {
     const char *name;
 } CornuBinaryIouConfig;
 
+/* mean_iou of two classes: labels 0 and 1, and numbers on either side of the threshold. */
 CornuMetric *cornu_binary_iou_from(const CornuBinaryIouConfig *config);
 #define cornu_binary_iou(...) \
     cornu_binary_iou_from(&(CornuBinaryIouConfig){ .unset = 0, __VA_ARGS__ })

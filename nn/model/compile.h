@@ -84,10 +84,12 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config);
  * move. */
 CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device);
 
+/* Whether cornu_compile has succeeded. */
 bool cornu_model_compiled(const CornuModel *model);
 
-/* NULL before compiling; the device is not, if the model has predicted without. */
+/* Where it runs, which it holds a reference to. NULL before compiling, unless it has predicted. */
 CornuDevice    *cornu_model_device(const CornuModel *model);
+/* What it was compiled with, owned by the model; NULL before compiling. */
 CornuOptimizer *cornu_model_optimizer(const CornuModel *model);
 
 /* That of an output, owned by the model; NULL before compiling, and for an output without one. */
@@ -95,20 +97,22 @@ const CornuLoss *cornu_model_loss(const CornuModel *model, int output);
 
 int64_t         cornu_model_steps_per_execution(const CornuModel *model);  /* likewise 0 */
 
-/* "loss", then the metrics as compiled. With several losses: "loss", then the unweighted
- * "scores_loss" of each. With several outputs metrics are named as "scores_accuracy", after the
- * output layers. Weighted metrics follow, as "weighted_accuracy" where the name is in use; a name
- * still in use becomes "accuracy_1"; "gradient_norm" is last. Logs of evaluation do not have it,
- * and its value there is 0. */
+/* The number of the model's logs, 0 before compiling. */
 int         cornu_model_metric_count(const CornuModel *model);
+/* The name of log i, from 0: "loss", then the metrics as compiled. With several losses: "loss",
+ * then the unweighted "scores_loss" of each. With several outputs metrics are named as
+ * "scores_accuracy", after the output layers. Weighted metrics follow, as "weighted_accuracy" where
+ * the name is in use; a name still in use becomes "accuracy_1"; "gradient_norm" is last. Logs of
+ * evaluation do not have it, and its value there is 0. */
 const char *cornu_model_metric_name(const CornuModel *model, int i);
 
-/* The result of metric i since it was reset: the number of its values, 1 except for vectors (and
- * before the first step), the first `count` of them, and one of its states. The state's array is
- * the model's and valid until it is read again; the metric's header describes it.
- * CORNU_ERR_ARGUMENT before the first step. */
+/* The number of values of metric i: 1 except for vectors, and before the first step. */
 int64_t     cornu_model_metric_size(const CornuModel *model, int i);
+/* The first `count` values of metric i since it was reset. CORNU_ERR_ARGUMENT before the first
+ * step. */
 CornuStatus cornu_model_metric_result(CornuModel *model, int i, double *result, int64_t count);
+/* One of the metric's states, which its header describes; the array is the model's and valid until
+ * it is read again. CORNU_ERR_ARGUMENT before the first step. */
 CornuStatus cornu_model_metric_state(CornuModel *model, int i, int state, CornuArray *array);
 
 /* Statistics of the training step; NULL before the first step. */

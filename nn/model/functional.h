@@ -84,20 +84,22 @@ CornuSymbol *cornu_call_reverse(CornuLayer *layer, CornuSymbol *in);
 /* Output i, from 0, of the call that returned the symbol. */
 CornuSymbol *cornu_call_result(CornuSymbol *symbol, int i);
 
-/* The number of outputs of that call, and of its operands, 0 for those of cornu_input; and operand
- * i, from 0. Keras' layer.output and layer.input. */
+/* The number of outputs of the call that returned the symbol, Keras' layer.output. */
 int          cornu_call_results(const CornuSymbol *symbol);
+/* The number of operands of that call, Keras' layer.input; 0 for a symbol of cornu_input. */
 int          cornu_call_operands(const CornuSymbol *symbol);
+/* Operand i, from 0, of that call. NULL with a pending error if there is none. */
 CornuSymbol *cornu_call_operand(CornuSymbol *symbol, int i);
 
 CornuShape cornu_symbol_shape(const CornuSymbol *symbol);   /* axis 0 is CORNU_NONE */
-CornuType  cornu_symbol_type(const CornuSymbol *symbol);
+CornuType  cornu_symbol_type(const CornuSymbol *symbol);    /* of that shape */
 
 /* For languages that collect garbage: takes a symbol from the thread that made it, or a further
  * reference to one, so that it lives, with all that it depends on, until cornu_symbol_free drops
  * the reference. Other symbols of its call are taken with it. Returns the symbol; NULL for NULL.
  * One thread at a time takes, frees, calls and makes models. */
 CornuSymbol *cornu_symbol_take(CornuSymbol *symbol);
+/* Drops a reference of cornu_symbol_take; NULL is ignored. */
 void         cornu_symbol_free(CornuSymbol *symbol);
 
 typedef struct {
@@ -127,15 +129,18 @@ CornuLayer *cornu_as_layer(CornuModel *model);
 /* The model that a layer is, also one in another model, whose it stays; NULL for another layer. */
 CornuModel *cornu_as_model(CornuLayer *layer);
 
-/* Input and output i of a model, and the first output of its first call of the layer of that name,
- * to be called on further or to make another model. NULL if there is none. */
+/* Input i of a model, from 0, to call further layers on or to make another model of. NULL with a
+ * pending error if there is none. */
 CornuSymbol *cornu_model_input(const CornuModel *model, int i);
+/* Likewise output i. */
 CornuSymbol *cornu_model_output(const CornuModel *model, int i);
+/* Likewise the first output of the model's first call of the layer of that name. */
 CornuSymbol *cornu_model_symbol(const CornuModel *model, const char *layer);
 
-/* The name of input and output i in dictionaries, arguments of compile and logs; NULL if there is
- * none, or if the model is not built. */
+/* The name of input i, from 0, in dictionaries, arguments and logs: its key, else its layer's name.
+ * NULL if there is none, or if the model is not built. */
 const char *cornu_model_input_name(const CornuModel *model, int i);
+/* Likewise of output i. */
 const char *cornu_model_output_name(const CornuModel *model, int i);
 
 /* Frees this thread's symbols and their layers that are not in a model. */

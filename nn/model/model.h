@@ -55,6 +55,8 @@ typedef struct {
                                                  cornu_set_dtype_policy's, else the device's */
 } CornuSequentialConfig;
 
+/* Keras' Sequential: a model without layers, which cornu_model_add appends. The caller owns it.
+ * NULL with a pending error for an unknown policy or a shape that cannot be one. */
 CornuModel *cornu_sequential_from(const CornuSequentialConfig *config);
 #define cornu_sequential(...) \
     cornu_sequential_from(&(CornuSequentialConfig){ .unset = 0, __VA_ARGS__ })
@@ -70,14 +72,21 @@ CornuStatus cornu_model_build(CornuModel *model, CornuShape input);
  * that cannot be saved, or a custom initializer. */
 CornuModel *cornu_model_clone(const CornuModel *model);
 
+/* Drops the caller's reference: the model is freed with its layers, but for those that another
+ * model or call has. NULL is ignored. */
 void cornu_model_free(CornuModel *model);
 
+/* The name of its config or the default, "sequential_1"; owned by the model. */
 const char *cornu_model_name(const CornuModel *model);
+/* The number of its layers, each once; of a functional model with those of its inputs. */
 int         cornu_model_layer_count(const CornuModel *model);
+/* Layer i, from 0, in Keras' order; owned by the model. NULL if there is none. */
 CornuLayer *cornu_model_layer(const CornuModel *model, int i);
+/* Whether the layers have weights: the shapes of all inputs are known. */
 bool        cornu_model_built(const CornuModel *model);
-CornuShape  cornu_model_input_shape(const CornuModel *model);  /* axis 0 and extents that may
-                                                                  differ are CORNU_NONE */
+/* Of the first input: axis 0 and extents that may differ are CORNU_NONE; of rank 0 where it is not
+ * known yet. */
+CornuShape  cornu_model_input_shape(const CornuModel *model);
 /* Whether it is a function, as some graphs of .onnx and .tflite files are: axis 0 is not one batch
  * that all inputs and outputs share, such as with a scalar input, a state (2, batch, 64), or an
  * output whose axis 0 is time. Types of inputs and outputs then hold all of their shapes.
@@ -86,34 +95,41 @@ CornuShape  cornu_model_input_shape(const CornuModel *model);  /* axis 0 and ext
 bool        cornu_model_is_function(const CornuModel *model);
 /* Rows of every batch: .batch_size, or those of stateful layers' first batch; else CORNU_NONE. */
 int64_t     cornu_model_batch_size(const CornuModel *model);
-CornuShape  cornu_model_output_shape(const CornuModel *model); /* once built */
-/* Shapes are those of the first input and output of models with several. */
-int         cornu_model_input_count(const CornuModel *model);
-int         cornu_model_output_count(const CornuModel *model);
+/* Likewise of the first output, once built. */
+CornuShape  cornu_model_output_shape(const CornuModel *model);
+int         cornu_model_input_count(const CornuModel *model);   /* the number of inputs  */
+int         cornu_model_output_count(const CornuModel *model);  /* the number of outputs */
+/* The factor for integer data, .input_scale. */
 double      cornu_model_input_scale(const CornuModel *model);
 
 /* The policy of layers without their own. Before compiling, the one set for the model, or NULL
  * where its device will decide. */
 const CornuPolicy *cornu_model_policy(const CornuModel *model);
 
-/* The layer of this name, and the weight of this path, "conv2d/kernel" or, in a nested model,
- * "encoder/conv2d/kernel"; NULL if there is none. */
+/* The layer of this name, not one of a nested model; NULL if there is none. */
 CornuLayer  *cornu_model_find_layer(const CornuModel *model, const char *name);
+/* The weight of this path, "conv2d/kernel" or, in a nested model, "encoder/conv2d/kernel"; NULL if
+ * there is none. */
 CornuWeight *cornu_model_find_weight(const CornuModel *model, const char *path);
 
-/* Metadata stored with the model in .safetensors and .keras files, and in clones: the names of its
- * classes, in the order of its output's last axis, and notes, strings with a key (say names of
- * columns, or the preparation of images). Strings are copied. CORNU_ERR_VALUE if one is not UTF-8,
- * and for a class name that is empty or has control characters. Setting a note to NULL removes it.
- * A missing name or note is NULL; a returned string lives until it is set again or the model is
- * freed. */
+/* Metadata stored with the model in .safetensors and .keras files, and in clones: class names, and
+ * notes, strings with a key (say names of columns, or the preparation of images). Strings are
+ * copied, and CORNU_ERR_VALUE if one is not UTF-8; a returned string lives until it is set again or
+ * the model is freed. */
+
+/* Names `count` classes in the order of the output's last axis. CORNU_ERR_VALUE for a name that is
+ * empty or has control characters. */
 CornuStatus cornu_model_set_class_names(CornuModel *model, const char *const *names, int count);
+/* The name of class i, from 0; NULL if it has none. */
 const char *cornu_model_class_name(const CornuModel *model, int64_t i);
+/* Sets the note of this key; a text of NULL removes it. */
 CornuStatus cornu_model_set_note(CornuModel *model, const char *key, const char *text);
+/* The note of this key; NULL if there is none. */
 const char *cornu_model_note(const CornuModel *model, const char *key);
 
-/* All weights, layer after layer, Keras' model.weights. */
+/* The number of all weights, layer after layer, Keras' model.weights. */
 int          cornu_model_weight_count(const CornuModel *model);
+/* Weight i of these, from 0, owned by its layer. NULL if there is none. */
 CornuWeight *cornu_model_weight(const CornuModel *model, int i);
 
 /* Writes the weights of `from` into those of `to`, as Keras' to.set_weights(from.get_weights()).
@@ -131,19 +147,23 @@ CornuStatus cornu_model_copy_weights(CornuModel *to, const CornuModel *from);
  */
 CornuStatus cornu_model_quantize_weights(CornuModel *model, const char *mode);
 
-/* The optimizer's variables in Keras' order ("adam/iteration", "adam/learning_rate",
- * "adam/conv2d_kernel_momentum", …); 0 before the model is compiled and built. */
+/* The number of the optimizer's variables; 0 before the model is compiled and built. */
 int            cornu_model_optimizer_variable_count(const CornuModel *model);
+/* Variable i of these, from 0, in Keras' order ("adam/iteration", "adam/learning_rate",
+ * "adam/conv2d_kernel_momentum", …), owned by the optimizer. NULL if there is none. */
 CornuVariable *cornu_model_optimizer_variable(const CornuModel *model, int i);
 
-/* Number of elements of all weights, of the trainable ones, and of the optimizer's variables. */
+/* The number of elements of all weights, Keras' count_params. */
 int64_t cornu_model_parameters(const CornuModel *model);
+/* The number of elements of the weights that training changes. */
 int64_t cornu_model_trainable_parameters(const CornuModel *model);
+/* The number of elements of the optimizer's variables. */
 int64_t cornu_model_optimizer_parameters(const CornuModel *model);
 
 /* The seed of initial weights, dropout and shuffling for models that this thread makes from now on;
  * initially 0. As keras.utils.set_random_seed. */
 void     cornu_set_random_seed(uint64_t seed);
+/* The seed that the model was made with. */
 uint64_t cornu_model_seed(const CornuModel *model);
 
 /* ---- For a custom training loop (examples/custom_loop.c) ---- */

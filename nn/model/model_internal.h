@@ -2,12 +2,12 @@
 #ifndef CORNU_NN_MODEL_INTERNAL_H
 #define CORNU_NN_MODEL_INTERNAL_H
 
-#include "../../datasets/pipeline/shard_rows_internal.h"
 #include "../../device/device_internal.h"
 #include "../../device/guard_internal.h"
 #include "../../device/inference_internal.h"
 #include "../layers/layer_internal.h"
 #include "model.h"
+#include "step_internal.h"
 #include "symbol_internal.h"
 
 /* What is asked of models as layers, some of whose layers run on the host, before the step
@@ -23,65 +23,8 @@ typedef struct CornuHostStage {
                          CornuType *out);
 } CornuHostStage;
 
-/* A loss or a metric with its states on the device. */
-typedef struct {
-    char          *name;                         /* its key in logs */
-    CornuMetric   *metric;                       /* NULL for a loss, a mean */
-    int            output;                       /* -1: the loss of all outputs */
-    bool           weighted;                     /* one of .weighted_metrics */
-    int            state_count;
-    CornuVariable *states[CORNU_MAX_STATES];
-    CornuArray     host[CORNU_MAX_STATES];       /* host copies of the states */
-} CornuTracked;
-
 /* Whether row i of each output depends on row i of the inputs alone, so that batches may be cut. */
 typedef enum { CORNU_ROWS_UNKNOWN, CORNU_ROWS_APART, CORNU_ROWS_MEET } CornuRows;
-
-/* TRAIN and both TEST modes need labels; the last two modes return predictions. */
-typedef enum {
-    CORNU_STEP_TRAIN, CORNU_STEP_TEST, CORNU_STEP_TEST_PREDICT, CORNU_STEP_PREDICT
-} CornuStepMode;
-
-/* A batch's arrays: x per input, y per output, and sample weights: none, one array for all outputs,
- * or one per output. y and weights may be NULL for CORNU_STEP_PREDICT. */
-typedef struct {
-    const CornuArray *x, *y, *weights;
-    int               weight_count;
-} CornuArrays;
-
-/* A step recorded for certain types of data and kept to be run again. */
-typedef struct CornuStep {
-    CornuStepMode     mode;
-    int               x_count, y_count;          /* inputs, outputs; predict feeds no y */
-    int               weight_count;
-    CornuType         x_types[CORNU_MAX_MODEL_TENSORS], y_types[CORNU_MAX_MODEL_TENSORS],
-                      weight_types[CORNU_MAX_MODEL_TENSORS];
-                                                 /* batch included; y_types of predict are 0 */
-    CornuGraph       *graph;
-    int               shards;
-    CornuShare        own;                       /* those of this process */
-    int64_t           rows;                      /* of a shard */
-    CornuTensor      *x[CORNU_MAX_MODEL_TENSORS], *y[CORNU_MAX_MODEL_TENSORS],
-                     *weights[CORNU_MAX_MODEL_TENSORS];
-    CornuTensor      *count, *position;          /* per shard: number of valid rows, and the
-                                                    position of the first in the batch */
-    CornuTensor      *total;                     /* valid rows of all shards */
-    CornuTensor      *predictions[CORNU_MAX_MODEL_TENSORS];   /* of a shard */
-    CornuType         outputs[CORNU_MAX_MODEL_TENSORS];       /* of the batch's predictions */
-    void             *staging[CORNU_MAX_MODEL_TENSORS]; /* predictions of the shards, before they
-                                                     are gathered; or NULL */
-    int64_t           fed_count;                 /* valid rows fed last */
-    bool              concurrent;                /* runs beside others on the device */
-    bool              stateful;                  /* some layer has states, so no partial batches */
-    bool              once;                      /* cornu__model_runs_once: every shard computes all
-                                                    of it */
-    bool              together;                  /* one that trains or tests such a model: batches
-                                                    are full */
-    bool              whole[CORNU_MAX_MODEL_TENSORS];   /* y are floats that must be integers */
-    int64_t           fed_bytes;                 /* of x and y to the own shards, padding rows
-                                                    included */
-    struct CornuStep *next;
-} CornuStep;
 
 /* A call of a model. The outputs of all calls, in order, are the model's values. */
 typedef struct {
@@ -205,8 +148,8 @@ CornuStatus cornu__model_rows(CornuModel *model, const CornuType *x);
 /* How it is found out where a layer may compute along axis 0: from the ops of the model. */
 CornuStatus cornu__model_find_rows(CornuModel *model, const CornuType *x);
 
-/* Whether the model is a function; whether it computes all that it is given at once, as that or
- * because its rows meet; and whether a step does. The library for inference reads none of these. */
+/* Whether the model is a function; and whether it computes all that it is given at once, as that or
+ * because its rows meet. The library for inference reads neither. */
 static inline bool cornu__model_is_function(const CornuModel *model)
 {
     return CORNU__FULL(model->function, false);
@@ -215,11 +158,6 @@ static inline bool cornu__model_is_function(const CornuModel *model)
 static inline bool cornu__model_runs_once(const CornuModel *model)
 {
     return CORNU__FULL(model->function || model->rows != CORNU_ROWS_APART, false);
-}
-
-static inline bool cornu__step_runs_once(const CornuStep *step)
-{
-    return CORNU__FULL(step->once, false);
 }
 
 /* CORNU_ERR_UNSUPPORTED for a function, CORNU_ERR_SHAPE for `batches` batches, -1: unknown, of one
@@ -322,11 +260,7 @@ void        cornu__model_free_keys(CornuModel *model);
 CornuStatus cornu__track_all(CornuModel *model, CornuMetric *const *const *metrics,
                              CornuMetric *const *const *weighted_metrics, bool gradient_norm);
 
-/* Frees the states; the next step creates them again. */
-void cornu__states_free(CornuTracked *tracked);
-
-/* Free a recorded step; free all of them. */
-void cornu__step_free(CornuStep *step);
+/* Frees all recorded steps. */
 void cornu__steps_free(CornuModel *model);
 
 #endif

@@ -71,17 +71,20 @@ CornuStatus cornu_predictor_predict(CornuPredictor *predictor, const CornuArray 
 
 /* ---- What it expects and gives ---- */
 
-int cornu_predictor_input_count(const CornuPredictor *predictor);
-int cornu_predictor_output_count(const CornuPredictor *predictor);
+int cornu_predictor_input_count(const CornuPredictor *predictor);   /* arrays that a call takes */
+int cornu_predictor_output_count(const CornuPredictor *predictor);  /* and that it fills        */
 
-/* The key of the model's dictionary, else the layer's name. NULL past the last. */
+/* The name of input i: the key of the model's dictionary, else the layer's name. NULL past the
+ * last. */
 const char *cornu_predictor_input_name(const CornuPredictor *predictor, int i);
+/* Likewise of output i. */
 const char *cornu_predictor_output_name(const CornuPredictor *predictor, int i);
 
-/* Axis 0, the batch, and extents that may differ from call to call are CORNU_NONE. The dtype of an
- * input is the model's, f32 unless it was made with another: numbers of other types are converted,
- * integers scaled by the model's .input_scale. All zeros past the last. */
+/* The type of input i. Axis 0, the batch, and extents that may differ from call to call are
+ * CORNU_NONE. The dtype is the model's, f32 unless it was made with another: numbers of other types
+ * are converted, integers scaled by the model's .input_scale. All zeros past the last. */
 CornuType cornu_predictor_input_type(const CornuPredictor *predictor, int i);
+/* Likewise of output i, f32. */
 CornuType cornu_predictor_output_type(const CornuPredictor *predictor, int i);
 
 /* The types of all outputs for such inputs, as cornu_predictor_predict wants them: with the extents
@@ -89,6 +92,7 @@ CornuType cornu_predictor_output_type(const CornuPredictor *predictor, int i);
 CornuStatus cornu_predictor_output_types(CornuPredictor *predictor, const CornuArray *x,
                                          CornuType *types);
 
+/* Rows computed at once: .max_batch_size, or those of a model of a fixed batch size. */
 int64_t cornu_predictor_max_batch_size(const CornuPredictor *predictor);
 
 /* Whether a call of more rows takes several turns, and rows of several calls may be those of one:

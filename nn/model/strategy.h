@@ -74,9 +74,10 @@ CornuStrategy *cornu_multi_worker_strategy_from(const CornuMultiWorkerStrategyCo
  * move them away, before. */
 void cornu_strategy_free(CornuStrategy *strategy);
 
-CornuDevice    *cornu_strategy_device(const CornuStrategy *strategy);
+CornuDevice    *cornu_strategy_device(const CornuStrategy *strategy);      /* which it owns */
 CornuProcesses *cornu_strategy_processes(const CornuStrategy *strategy);   /* NULL: none */
-int64_t      cornu_strategy_iterations_per_loop(const CornuStrategy *strategy);
+/* The steps per call from the host that it was made with, at least 1. */
+int64_t         cornu_strategy_iterations_per_loop(const CornuStrategy *strategy);
 
 /* ---- Scope ---- */
 
@@ -92,8 +93,9 @@ int64_t      cornu_strategy_iterations_per_loop(const CornuStrategy *strategy);
          cornu_inside = cornu_scope_leave())                                           \
         for (; cornu_inside; cornu_inside = false)
 
-/* Return true and false, for the macro. At most 8 nested scopes; more is a pending error. */
+/* Returns true, for the macro. At most 8 nested scopes; more is a pending error. */
 bool cornu_scope_enter(CornuStrategy *strategy);
+/* Returns false, for the macro. */
 bool cornu_scope_leave(void);
 
 /* The innermost strategy of this thread, NULL outside of all. */

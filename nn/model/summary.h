@@ -30,6 +30,7 @@ typedef struct {
     void       *print_context;
 } CornuSummaryConfig;
 
+/* Keras' model.summary(): a table of the layers, their output shapes and parameters. */
 CornuStatus cornu_summary_from(const CornuSummaryConfig *config);
 #define cornu_summary(...) cornu_summary_from(&(CornuSummaryConfig){ .unset = 0, __VA_ARGS__ })
 

@@ -55,6 +55,7 @@ CornuOptimizer *cornu_multi_optimizer_from(const CornuMultiConfig *config);
  * "adamax", "nadam", "lion", "ftrl", "lamb", "adafactor", "muon", "schedule_free_adamw"; also its
  * class names in lower case, as "schedulefreeadamw". */
 CornuOptimizer *cornu_optimizer(const char *name);
+/* Frees one that was never given to a model, with its variables. NULL is ignored. */
 void            cornu_optimizer_free(CornuOptimizer *optimizer);
 
 typedef struct {
@@ -78,10 +79,10 @@ CornuOptimizer *cornu_loss_scale_optimizer_from(const CornuLossScaleConfig *conf
  * As a shard's loss is its part of the batch's (its sum over valid rows / all valid rows), the sum
  * is the gradient of the mean: CORNU_MEAN. With CORNU_SUM a shard's loss is the mean over its own
  * rows, so gradients are larger by the number of shards that are summed. Groups of shards
- * (CornuGroups in tensor/ops.h) sum among themselves only: each has its own weights and slots, all
- * equal at first. Reading a variable, or writing it to a file, takes shard 0's value, but a backup
- * (backup.h) has every shard's; writing a variable sets all. Predictions and metrics use each
- * shard's own. On a device with one shard there is nothing to reduce.
+ * (CornuGroups, tensor/training_ops.h) sum among themselves only: each has its own weights and
+ * slots, all equal at first. Reading a variable, or writing it to a file, takes shard 0's value,
+ * but a backup (backup.h) has every shard's; writing a variable sets all. Predictions and metrics
+ * use each shard's own. On a device with one shard there is nothing to reduce.
  *
  *     cornu_cross_shard_optimizer(cornu_adam(.learning_rate = 1e-3), .reduction = CORNU_SUM)
  *
@@ -99,6 +100,7 @@ CornuOptimizer *cornu_cross_shard_optimizer_from(const CornuCrossShardConfig *co
 #define cornu_cross_shard_optimizer(...) \
     cornu_cross_shard_optimizer_from(&(CornuCrossShardConfig){ .unset = 0, __VA_ARGS__ })
 
+/* Its .name, by default Keras': "adam". Owned by the optimizer. */
 const char *cornu_optimizer_name(const CornuOptimizer *optimizer);
 
 /* ---- For custom loops; cornu_compile and fit do this for a model ---- */
@@ -107,7 +109,9 @@ const char *cornu_optimizer_name(const CornuOptimizer *optimizer);
  * are packed (cornu_variable_pack), by layer: record graphs that read them after this. */
 CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count);
 
+/* The number of its variables: the iteration, the learning rate, the slots. 0 before build. */
 int            cornu_optimizer_variable_count(const CornuOptimizer *optimizer);
+/* Variable i, from 0, in Keras' order; owned by the optimizer. NULL if there is none. */
 CornuVariable *cornu_optimizer_variable(const CornuOptimizer *optimizer, int i);
 /* The i64 that counts steps; NULL before build. */
 CornuVariable *cornu_optimizer_iteration(const CornuOptimizer *optimizer);

@@ -25,6 +25,7 @@ struct CornuSchedule {
     bool taken;                         /* owned by an optimizer: it cannot be passed again */
 };
 
+/* Frees a schedule that was never given to an optimizer. NULL is ignored. */
 void cornu_schedule_free(CornuSchedule *schedule);
 
 typedef struct {

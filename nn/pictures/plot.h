@@ -29,11 +29,13 @@ typedef uint32_t         CornuColour;
 /* A canvas of one colour. NULL and CORNU_ERR_ARGUMENT unless both extents are 1 to 16384,
  * CORNU_ERR_MEMORY. */
 CornuPlot *cornu_plot_create(int width, int height, CornuColour paper);
+/* Once; NULL is ignored. */
 void       cornu_plot_free(CornuPlot *plot);
 
-int         cornu_plot_width(const CornuPlot *plot);
-int         cornu_plot_height(const CornuPlot *plot);
-CornuColour cornu_plot_paper(const CornuPlot *plot);
+int         cornu_plot_width(const CornuPlot *plot);    /* in pixels */
+int         cornu_plot_height(const CornuPlot *plot);   /* in pixels */
+CornuColour cornu_plot_paper(const CornuPlot *plot);    /* that of the canvas */
+/* The colour of a pixel of the canvas: x from 0 at the left, y from 0 at the top. */
 CornuColour cornu_plot_pixel(const CornuPlot *plot, int x, int y);
 
 /* Writes a PNG, whole or not at all. CORNU_ERR_FILE, CORNU_ERR_MEMORY. Meets no other process; on

@@ -168,7 +168,9 @@ typedef struct {
                           /* each ends at the first 0; default: as the file has it */
 } CornuLoadConfig;
 
+/* Loads a file as it is; the function for C++, of which the macro below is one with arguments. */
 CornuModel *cornu_model_load(const char *path);
+/* Loads a file with these arguments. */
 CornuModel *cornu_model_load_from(const CornuLoadConfig *config);
 #ifndef __cplusplus
 #define cornu_model_load(...) \
@@ -181,18 +183,19 @@ CornuModel *cornu_model_load_from(const CornuLoadConfig *config);
  * have them, or Cornu does not. */
 CornuModel *cornu_model_load_compiled(const char *path, CornuDevice *device);
 
-/* Keras' to_json and model_from_json: the architecture as JSON, without weights and the arguments
- * of compile. The caller frees the string by free(). NULL for a model with a layer that files
- * cannot hold; and for JSON that is not that of a model, or names a layer that Cornu does not have.
- * The model is built if the JSON has the shapes of its inputs. */
+/* Keras' to_json: the architecture as JSON, without weights and the arguments of compile. The
+ * caller frees the string by free(). NULL for a model with a layer that files cannot hold. */
 char       *cornu_model_to_json(const CornuModel *model);
+/* Keras' model_from_json: a model of that architecture, built if the JSON has the shapes of its
+ * inputs; the caller owns it. NULL for JSON that is not that of a model, or names a layer that
+ * Cornu does not have. */
 CornuModel *cornu_model_from_json(const char *json);
 
-/* The same for a layer: {"class_name": "Dense", "config": {"name": "dense", "units": 10}}.
- * Arguments that are not given have Keras' defaults; describe.h lists them. The name is required.
- * The caller owns the layer, also after it is called or added to a model, and releases it by
- * cornu_layer_free. */
+/* The same for a layer: {"class_name": "Dense", "config": {"name": "dense", "units": 10}}. */
 char       *cornu_layer_to_json(const CornuLayer *layer);
+/* A layer from such JSON. Arguments that are not given have Keras' defaults; describe.h lists them.
+ * The name is required. The caller owns the layer, also after it is called or added to a model, and
+ * releases it by cornu_layer_free. */
 CornuLayer *cornu_layer_from_json(const char *json);
 
 /* Calls the layer with Keras' arguments of a call as JSON, {"args": […], "kwargs": {…}}, in which

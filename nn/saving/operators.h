@@ -48,13 +48,16 @@ typedef CornuStatus CornuOperatorFunction(const CornuOperatorCall *call);
 CornuStatus cornu_register_operator(const char *domain, const char *name,
                                     CornuOperatorFunction *function);
 
+/* Whether there is a function for it. */
 bool cornu_operator_registered(const char *domain, const char *name);
 
-/* Attributes of an .onnx node; `usual` where it has none of this name. */
+/* A float attribute of an .onnx node; `usual` where it has none of this name. */
 double      cornu_operator_number(const CornuOperatorCall *call, const char *attribute,
                                   double usual);
+/* Likewise an integer. */
 int64_t     cornu_operator_integer(const CornuOperatorCall *call, const char *attribute,
                                    int64_t usual);
+/* Likewise a string, valid during the call. */
 const char *cornu_operator_text(const CornuOperatorCall *call, const char *attribute,
                                 const char *usual);
 

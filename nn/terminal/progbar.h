@@ -39,6 +39,7 @@ CornuBarStyle cornu_bar_style(CornuTerminal terminal);
 
 /* A bar at step 0 that prints to `file`, which stays the caller's. */
 CornuBar *cornu_bar_create(const CornuBarStyle *style, FILE *file, double now);
+/* Once, without ending its line; NULL is ignored. */
 void      cornu_bar_free(CornuBar *bar);
 
 /* Back to step 0 of a bar of `target` steps; keeps the memory. */

@@ -26,6 +26,7 @@ typedef struct {
     CornuStyling styling;     /* by TERM, COLORTERM and NO_COLOR; CORNU_PLAIN in a file */
 } CornuTerminal;
 
+/* What `file` is written to; by the environment where it is a terminal. */
 CornuTerminal cornu_terminal(FILE *file);
 
 #ifdef __cplusplus

@@ -120,6 +120,8 @@ typedef struct {
 
 typedef CornuEvaluateConfig CornuPredictConfig;
 
+/* Computes the loss and the metrics of data without training. CORNU_ERR_ARGUMENT for a model that
+ * is not compiled. */
 CornuStatus cornu_evaluate_from(const CornuEvaluateConfig *config);
 #define cornu_evaluate(...) \
     cornu_evaluate_from(&(CornuEvaluateConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
@@ -144,26 +146,33 @@ typedef struct {
 CornuStatus cornu_train_on_batch_from(const CornuOnBatchConfig *config);
 #define cornu_train_on_batch(...) \
     cornu_train_on_batch_from(&(CornuOnBatchConfig){ .unset = 0, __VA_ARGS__ })
+/* Likewise without training: the loss and the metrics of one batch. */
 CornuStatus cornu_test_on_batch_from(const CornuOnBatchConfig *config);
 #define cornu_test_on_batch(...) \
     cornu_test_on_batch_from(&(CornuOnBatchConfig){ .unset = 0, __VA_ARGS__ })
+/* Predicts one batch: `to` gets f32 (rows, …). */
 CornuStatus cornu_predict_on_batch(CornuModel *model, CornuArray x, CornuArray to);
-/* The same for several inputs or outputs: arrays of each, in the model's order. */
+/* cornu_train_on_batch for several inputs or outputs: an array of each, in the model's order. */
 CornuStatus cornu_train_on_batch_many(CornuModel *model, const CornuArray *x, const CornuArray *y,
                                       double *values);
+/* cornu_test_on_batch for several, likewise. */
 CornuStatus cornu_test_on_batch_many(CornuModel *model, const CornuArray *x, const CornuArray *y,
                                      double *values);
+/* cornu_predict_on_batch for several: an array of each input, and of each output. */
 CornuStatus cornu_predict_on_batch_many(CornuModel *model, const CornuArray *x,
                                         const CornuArray *to);
 /* Sets to[i] to the type of output i for such a batch, f32, also where shapes of the model have
  * extents that differ from batch to batch. */
 CornuStatus cornu_model_predict_types(CornuModel *model, const CornuArray *x, CornuType *to);
-/* Arrays by the names of inputs, and of outputs, in the model's order: to[i] is that of input i.
- * `count` entries, or those up to the first without a name; each name once. */
+/* Arrays by the names of inputs, in the model's order: to[i] is that of input i. `count` entries,
+ * or those up to the first without a name; each name once. */
 CornuStatus cornu_model_order_inputs(const CornuModel *model, const CornuNamedArray *arrays,
                                      int count, CornuArray *to);
+/* Likewise by the names of outputs. */
 CornuStatus cornu_model_order_outputs(const CornuModel *model, const CornuNamedArray *arrays,
                                       int count, CornuArray *to);
+/* Sets the states of the loss' mean and of all metrics back to zeros, as fit does for each
+ * epoch. */
 CornuStatus cornu_model_reset_metrics(CornuModel *model);
 
 /* Resets the states of stateful layers to zeros. As in Keras, states otherwise carry over from

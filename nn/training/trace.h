@@ -61,6 +61,7 @@ typedef struct CornuTrace CornuTrace;
 
 /* A trace of one step, which begins with its first phase. */
 CornuTrace *cornu_trace_create(void);
+/* Once; NULL is ignored. */
 void        cornu_trace_free(CornuTrace *trace);
 
 /* Begins a phase of the calling thread, which ends the one before; NULL ends the step. The name is

@@ -128,6 +128,7 @@ CornuInitializer cornu_zeros_from(const CornuPlainInitializerConfig *config);
 CornuInitializer cornu_ones_from(const CornuPlainInitializerConfig *config);
 #define cornu_ones(...) cornu_ones_from(&(CornuPlainInitializerConfig){ .unset = 0, __VA_ARGS__ })
 
+/* .value */
 CornuInitializer cornu_constant_from(const CornuConstantConfig *config);
 #define cornu_constant(...) cornu_constant_from(&(CornuConstantConfig){ .unset = 0, __VA_ARGS__ })
 

@@ -1,0 +1,79 @@
+/* The steps that a model has recorded, one for each mode and each type of its data. */
+#ifndef CORNU_NN_MODEL_STEP_INTERNAL_H
+#define CORNU_NN_MODEL_STEP_INTERNAL_H
+
+#include "../../datasets/pipeline/shard_rows_internal.h"
+#include "../../device/inference_internal.h"
+#include "model.h"
+
+/* A loss or a metric with its states on the device. */
+typedef struct {
+    char          *name;                         /* its key in logs */
+    CornuMetric   *metric;                       /* NULL for a loss, a mean */
+    int            output;                       /* -1: the loss of all outputs */
+    bool           weighted;                     /* one of .weighted_metrics */
+    int            state_count;
+    CornuVariable *states[CORNU_MAX_STATES];
+    CornuArray     host[CORNU_MAX_STATES];       /* host copies of the states */
+} CornuTracked;
+
+/* TRAIN and both TEST modes need labels; the last two modes return predictions. */
+typedef enum {
+    CORNU_STEP_TRAIN, CORNU_STEP_TEST, CORNU_STEP_TEST_PREDICT, CORNU_STEP_PREDICT
+} CornuStepMode;
+
+/* A batch's arrays: x per input, y per output, and sample weights: none, one array for all outputs,
+ * or one per output. y and weights may be NULL for CORNU_STEP_PREDICT. */
+typedef struct {
+    const CornuArray *x, *y, *weights;
+    int               weight_count;
+} CornuArrays;
+
+/* A step recorded for certain types of data and kept to be run again. */
+typedef struct CornuStep {
+    CornuStepMode     mode;
+    int               x_count, y_count;          /* inputs, outputs; predict feeds no y */
+    int               weight_count;
+    CornuType         x_types[CORNU_MAX_MODEL_TENSORS], y_types[CORNU_MAX_MODEL_TENSORS],
+                      weight_types[CORNU_MAX_MODEL_TENSORS];
+                                                 /* batch included; y_types of predict are 0 */
+    CornuGraph       *graph;
+    int               shards;
+    CornuShare        own;                       /* those of this process */
+    int64_t           rows;                      /* of a shard */
+    CornuTensor      *x[CORNU_MAX_MODEL_TENSORS], *y[CORNU_MAX_MODEL_TENSORS],
+                     *weights[CORNU_MAX_MODEL_TENSORS];
+    CornuTensor      *count, *position;          /* per shard: number of valid rows, and the
+                                                    position of the first in the batch */
+    CornuTensor      *total;                     /* valid rows of all shards */
+    CornuTensor      *predictions[CORNU_MAX_MODEL_TENSORS];   /* of a shard */
+    CornuType         outputs[CORNU_MAX_MODEL_TENSORS];       /* of the batch's predictions */
+    void             *staging[CORNU_MAX_MODEL_TENSORS]; /* predictions of the shards, before they
+                                                     are gathered; or NULL */
+    int64_t           fed_count;                 /* valid rows fed last */
+    bool              concurrent;                /* runs beside others on the device */
+    bool              stateful;                  /* some layer has states, so no partial batches */
+    bool              once;                      /* cornu__model_runs_once: every shard computes all
+                                                    of it */
+    bool              together;                  /* one that trains or tests such a model: batches
+                                                    are full */
+    bool              whole[CORNU_MAX_MODEL_TENSORS];   /* y are floats that must be integers */
+    int64_t           fed_bytes;                 /* of x and y to the own shards, padding rows
+                                                    included */
+    struct CornuStep *next;
+} CornuStep;
+
+/* Whether a step computes all that it is given at once; the library for inference does not read
+ * it. */
+static inline bool cornu__step_runs_once(const CornuStep *step)
+{
+    return CORNU__FULL(step->once, false);
+}
+
+/* Frees the states; the next step creates them again. */
+void cornu__states_free(CornuTracked *tracked);
+
+/* Frees a recorded step. */
+void cornu__step_free(CornuStep *step);
+
+#endif
