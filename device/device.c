@@ -558,8 +558,8 @@ void cornu_executable_release(CornuExecutable *executable)
     cornu__device_release(device);
 }
 
-static CornuStatus run(CornuExecutable *executable, CornuBuffer *const *inputs,
-                       CornuBuffer *const *outputs)
+static CornuStatus run_executable(CornuExecutable *executable, CornuBuffer *const *inputs,
+                                  CornuBuffer *const *outputs)
 {
     const CornuProgram *program = executable->program;
     CORNU__TRY(check_inputs(executable, inputs));
@@ -588,10 +588,10 @@ CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const
 {
     CORNU__NEED(executable);
     CornuDevice *device = executable->device;
-    if (executable->original) return run(executable, inputs, outputs);
+    if (executable->original) return run_executable(executable, inputs, outputs);
     CORNU__TRY(enter(device, "cornu_executable_run"));
     CornuStatus status = fix(executable, inputs);
-    if (!status) status = run(executable, inputs, outputs);
+    if (!status) status = run_executable(executable, inputs, outputs);
     cornu__guard_leave(&device->guard);
     return status;
 }

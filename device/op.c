@@ -232,7 +232,7 @@ enum { COMPARISON_COUNT = sizeof comparisons / sizeof *comparisons };
 
 /* Appends at *used, which counts on past the end as snprintf does. */
 CORNU__PRINTF(4, 5)
-static void append(char *text, size_t size, int *used, const char *format, ...)
+static void append_text(char *text, size_t size, int *used, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -249,7 +249,7 @@ static void append_double(char *text, size_t size, int *used, double value)
         cornu__format(digits, sizeof digits, "%.*g", precision, value);
         if (cornu__parse_number(digits, NULL) == value) break;
     }
-    append(text, size, used, "%s", digits);
+    append_text(text, size, used, "%s", digits);
 }
 
 int cornu__attributes_print(CornuOpId id, const CornuAttributes *attributes, char *text,
@@ -267,32 +267,34 @@ int cornu__attributes_print(CornuOpId id, const CornuAttributes *attributes, cha
         /* A definition's name is printed as the op's. */
         if ((!count && !program) || field->kind == KIND_DEFINITION) continue;
 
-        append(text, size, &used, "%s%s=", used ? " " : "", field->name);
+        append_text(text, size, &used, "%s%s=", used ? " " : "", field->name);
         switch (field->kind) {
-        case KIND_I64:   append(text, size, &used, "%" PRId64, *(const int64_t *)at); break;
+        case KIND_I64:   append_text(text, size, &used, "%" PRId64, *(const int64_t *)at); break;
         case KIND_F64:   append_double(text, size, &used, *(const double *)at); break;
-        case KIND_DTYPE: append(text, size, &used, "%s", cornu_dtype_name(*(const CornuDtype *)at));
+        case KIND_DTYPE: append_text(text, size, &used, "%s",
+                                     cornu_dtype_name(*(const CornuDtype *)at));
             break;
-        case KIND_COMPARISON: append(text, size, &used, "%s", comparisons[words[0]]); break;
-        case KIND_PROGRAM: append(text, size, &used, "%d ops", program->op_count); break;
+        case KIND_COMPARISON: append_text(text, size, &used, "%s", comparisons[words[0]]); break;
+        case KIND_PROGRAM: append_text(text, size, &used, "%d ops", program->op_count); break;
         case KIND_I64S:
             for (int i = 0; i < count; i++)
-                append(text, size, &used, "%s%" PRId64, i ? ", " : "[", ((const int64_t *)at)[i]);
-            append(text, size, &used, "]");
+                append_text(text, size, &used, "%s%" PRId64, i ? ", " : "[",
+                            ((const int64_t *)at)[i]);
+            append_text(text, size, &used, "]");
             break;
         case KIND_F64S:
             for (int i = 0; i < count; i++) {
-                append(text, size, &used, "%s", i ? ", " : "[");
+                append_text(text, size, &used, "%s", i ? ", " : "[");
                 append_double(text, size, &used, ((const double *)at)[i]);
             }
-            append(text, size, &used, "]");
+            append_text(text, size, &used, "]");
             break;
         case KIND_DEFINITION: break;
         case KIND_INTS:
             for (int i = 0; i < ints_of(attributes, field).count; i++)
-                append(text, size, &used, "%s%d", i ? ", " : "[",
-                       ints_of(attributes, field).at[i]);
-            append(text, size, &used, "]");
+                append_text(text, size, &used, "%s%d", i ? ", " : "[",
+                            ints_of(attributes, field).at[i]);
+            append_text(text, size, &used, "]");
             break;
         }
     }

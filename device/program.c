@@ -209,8 +209,8 @@ static bool result_varies(CornuOpId id, const CornuAttributes *attributes, bool 
     }
 }
 
-static CornuStatus record(CornuProgram *program, CornuOpId id, const CornuAttributes *attributes,
-                          const CornuValue *in, int in_count, CornuValue *out)
+static CornuStatus record_op(CornuProgram *program, CornuOpId id, const CornuAttributes *attributes,
+                             const CornuValue *in, int in_count, CornuValue *out)
 {
     CornuType   types[CORNU_MAX_OUTPUTS];
     CornuStatus status = output_types(program, id, attributes, in, in_count, types);
@@ -248,7 +248,8 @@ CornuStatus cornu_program_record(CornuProgram *program, CornuOpId id,
                                  int in_count, CornuValue *out)
 {
     static const CornuAttributes zeros;
-    CornuStatus status = record(program, id, attributes ? attributes : &zeros, in, in_count, out);
+    CornuStatus status = record_op(program, id, attributes ? attributes : &zeros, in, in_count,
+                                   out);
     const int count = cornu_op_output_count(id);   /* 0 for an unknown op */
     for (int i = 0; i < (count < 0 ? 1 : count) && status != CORNU_OK; i++)
         out[i] = CORNU_NO_VALUE;

@@ -69,7 +69,7 @@ void *cornu__loaded(void *loaded)
     return loaded;
 }
 
-static CornuStatus record(CornuStatus status, const char *format, va_list arguments)
+static CornuStatus record_message(CornuStatus status, const char *format, va_list arguments)
 {
     if (error.pending) return error.status;
     /* Into a buffer of its own, since an argument may be the old message. */
@@ -86,7 +86,7 @@ CornuStatus cornu__fail(CornuStatus status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    status = record(status, format, arguments);
+    status = record_message(status, format, arguments);
     va_end(arguments);
     return status;
 }
@@ -107,7 +107,7 @@ CornuStatus cornu__fail_value(CornuFault fault, const char *format, ...)
     va_list arguments;
     if (error.pending) return error.status;
     va_start(arguments, format);
-    record(CORNU_ERR_VALUE, format, arguments);
+    record_message(CORNU_ERR_VALUE, format, arguments);
     va_end(arguments);
     error.fault = fault;
     return CORNU_ERR_VALUE;
@@ -173,7 +173,7 @@ CornuStatus cornu_error_set(CornuStatus status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    status = record(status, format, arguments);
+    status = record_message(status, format, arguments);
     va_end(arguments);
     return status;
 }
@@ -182,7 +182,7 @@ void *cornu__fail_null(CornuStatus status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    record(status, format, arguments);
+    record_message(status, format, arguments);
     va_end(arguments);
     return cornu__null();
 }

@@ -106,7 +106,7 @@ static void advance(CornuTranslator *t, int64_t sentence, int64_t length)
 
 /* ---- A batch of sentences ---- */
 
-static void begin(CornuTranslator *t, int64_t count)
+static void begin_batch(CornuTranslator *t, int64_t count)
 {
     const int64_t W = t->config.beams;
     for (int64_t row = 0; row < t->decoding.rows; row++) {
@@ -154,7 +154,7 @@ static CornuStatus translate(CornuTranslator *t, const int32_t *source, int64_t 
     int64_t       length = 0;
     memset(t->source, 0, (size_t)(t->config.rows * S) * sizeof *t->source);
     memcpy(t->source, source, (size_t)(count * S) * sizeof *source);
-    begin(t, count);
+    begin_batch(t, count);
     CORNU__TRY(cornu__decoding_encode(&t->decoding, t->source));
     for (; length < T && goes_on(t); length++) {
         CORNU__TRY(cornu__decoding_step(&t->decoding, (int32_t)length, t->tokens, t->parents,
@@ -172,7 +172,7 @@ static CornuStatus translate(CornuTranslator *t, const int32_t *source, int64_t 
 
 /* ---- The translator ---- */
 
-static CornuStatus check(const CornuTranslatorConfig *c)
+static CornuStatus check_translator(const CornuTranslatorConfig *c)
 {
     if (!c->model) return cornu__fail(CORNU_ERR_ARGUMENT, "the model is missing");
     if (!cornu_model_device(c->model))
@@ -195,7 +195,7 @@ static CornuStatus check(const CornuTranslatorConfig *c)
 
 static CornuStatus open_translator(CornuTranslator *t)
 {
-    CORNU__TRY(check(&t->config));
+    CORNU__TRY(check_translator(&t->config));
     CORNU__TRY(cornu__decoding_open(&t->decoding, &t->config));
     const CornuDecoding *d = &t->decoding;
     const size_t rows = (size_t)d->rows, sentences = (size_t)d->sentences;

@@ -3,8 +3,8 @@
 
 #include <limits.h>
 
-static CornuTensor *record(CornuGraph *graph, CornuOpId id, const CornuAttributes *attributes,
-                           const CornuValue *in, int count, CornuTensor **out)
+static CornuTensor *record_op(CornuGraph *graph, CornuOpId id, const CornuAttributes *attributes,
+                              const CornuValue *in, int count, CornuTensor **out)
 {
     CornuValue values[CORNU_MAX_OUTPUTS];
     if (graph->op_limit && graph->program->op_count >= graph->op_limit)
@@ -54,7 +54,7 @@ CornuTensor *cornu__record(CornuOpId id, const CornuAttributes *attributes,
     if (count > USUAL && !(values = cornu__allocate((size_t)count, sizeof *values)))
         return cornu__null();
     for (int i = 0; i < count; i++) values[i] = in[i]->value;
-    CornuTensor *result = record(graph, id, attributes, values, count, out);
+    CornuTensor *result = record_op(graph, id, attributes, values, count, out);
     if (values != usual) cornu__release(values);
     return result;
 }
@@ -64,7 +64,7 @@ CornuTensor *cornu__record0(CornuGraph *graph, CornuOpId id, const CornuAttribut
     CornuTensor *out[CORNU_MAX_OUTPUTS];
     if (!graph || cornu_error_pending())
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: no graph given", cornu_op_name(id));
-    return record(graph, id, attributes, NULL, 0, out);
+    return record_op(graph, id, attributes, NULL, 0, out);
 }
 
 CornuTensor *cornu__record1(CornuOpId id, CornuTensor *x)

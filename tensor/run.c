@@ -126,8 +126,8 @@ static CornuExecutable *compile(const CornuGraph *graph, const CornuPrepared *pr
     return twin;
 }
 
-static CornuStatus fill(CornuGraph *graph, CornuPrepared *prepared, CornuTensor *const *fetches,
-                        int count)
+static CornuStatus fill_prepared(CornuGraph *graph, CornuPrepared *prepared,
+                                 CornuTensor *const *fetches, int count)
 {
     prepared->fetch_count = count;
     prepared->assignment_version = graph->assignment_version;
@@ -159,7 +159,7 @@ static CornuStatus fill(CornuGraph *graph, CornuPrepared *prepared, CornuTensor 
     return prepared->executable ? CORNU_OK : cornu_error_status();
 }
 
-static CornuPrepared *find(const CornuGraph *graph, CornuTensor *const *fetches, int count)
+static CornuPrepared *find_prepared(const CornuGraph *graph, CornuTensor *const *fetches, int count)
 {
     for (CornuPrepared *p = graph->prepared; p; p = p->next)
         if (p->assignment_version == graph->assignment_version && p->fetch_count == count &&
@@ -198,12 +198,12 @@ CornuStatus cornu_graph_prepare(CornuGraph *graph, CornuTensor *const *fetches, 
             return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_run: fetch %d is %s", i,
                                fetches[i] ? "a tensor of another graph" : "NULL");
     CORNU__TRY(check_variables(graph));
-    if ((graph->last = find(graph, fetches, count))) return CORNU_OK;
+    if ((graph->last = find_prepared(graph, fetches, count))) return CORNU_OK;
 
     CORNU__TRY(cornu__rewrite(graph, NULL));
     CornuPrepared *prepared = cornu__allocate(1, sizeof *prepared);
     if (!prepared) return CORNU_ERR_MEMORY;
-    CornuStatus status = fill(graph, prepared, fetches, count);
+    CornuStatus status = fill_prepared(graph, prepared, fetches, count);
     /* Linked even on failure, so that the graph frees it; its version, -1, is never found. */
     prepared->next = graph->prepared;
     graph->prepared = prepared;

@@ -11,7 +11,7 @@ static CornuType stored_type(const CornuVariable *variable)
 }
 
 /* Allocates its own memory, all zeros. */
-static CornuStatus place(CornuVariable *variable)
+static CornuStatus allocate_variable(CornuVariable *variable)
 {
     variable->buffer = cornu_buffer_create(variable->device, stored_type(variable),
                                            .use = variable->use, .name = variable->name,
@@ -45,7 +45,8 @@ CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config)
     variable->use = config->use;
     variable->sparse_gradient = config->sparse_gradient;
     variable->name = cornu__copy_text(name);
-    if (variable->name && (config->for_packing || place(variable) == CORNU_OK)) return variable;
+    if (variable->name && (config->for_packing || allocate_variable(variable) == CORNU_OK))
+        return variable;
     cornu_variable_free(variable);
     return cornu__null();
 }
@@ -273,8 +274,8 @@ static CornuVariable *packed_so(CornuVariable *const *parts, int count, CornuSpr
 }
 
 /* A packed variable with the layout for these parts, without memory yet. */
-static CornuVariable *lay_out(CornuVariable *const *parts, int count, CornuSpread spread,
-                              const char *name)
+static CornuVariable *lay_out_packed(CornuVariable *const *parts, int count, CornuSpread spread,
+                                     const char *name)
 {
     const CornuDtype     dtype = parts[0]->type.dtype;
     CornuAttributes_PACK layout = { .segment = cornu__segment_of(dtype) };
@@ -318,11 +319,11 @@ static CornuStatus move_values(CornuVariable *whole, CornuVariable *const *parts
         cornu_buffer_free(parts[i]->buffer);
         parts[i]->buffer = NULL;
     }
-    CornuStatus status = place(whole);
+    CornuStatus status = allocate_variable(whole);
     if (!status) return cornu_variable_write(whole, cornu_array_from(values, whole->type));
     cornu_error_take();
     for (int i = 0; i < whole->segment_count; i++)
-        if (whole->segments[i].part && place(parts[i]) == CORNU_OK)
+        if (whole->segments[i].part && allocate_variable(parts[i]) == CORNU_OK)
             cornu_variable_write(parts[i], value_in(whole, values, i, parts[i]->type));
     return status;
 }
@@ -345,10 +346,10 @@ CornuVariable *cornu_variable_pack(CornuVariable *const *parts, int count, Cornu
                                 "CORNU_DUPLICATED");
     CornuVariable *whole = packed_so(parts, count, spread);
     if (whole) return whole;
-    if (!(whole = lay_out(parts, count, spread, name))) return cornu__null();
+    if (!(whole = lay_out_packed(parts, count, spread, name))) return cornu__null();
     const bool  empty = have_no_values(parts, count);
     void       *values = empty ? NULL : cornu__allocate(cornu_type_bytes(whole->type), 1);
-    CornuStatus status = empty ? place(whole)
+    CornuStatus status = empty ? allocate_variable(whole)
                        : values ? move_values(whole, parts, values) : CORNU_ERR_MEMORY;
     cornu__release(values);
     if (status) {

@@ -13,8 +13,8 @@ typedef struct {
     int           shards;
 } Recorder;
 
-static CornuStatus record(const Recorder *to, CornuOpId id, CornuAttributes attributes,
-                          CornuValue a, CornuValue b, CornuValue *out)
+static CornuStatus record_watch(const Recorder *to, CornuOpId id, CornuAttributes attributes,
+                                CornuValue a, CornuValue b, CornuValue *out)
 {
     const CornuValue in[] = { a, b };
     CornuValue       made[CORNU_MAX_OUTPUTS];
@@ -34,12 +34,13 @@ static CornuStatus count_not_finite(const Recorder *to, CornuValue x)
     const CornuAttributes   all = { .reduce = { .axes = CORNU_ALL_AXES } };
     const CornuAttributes   shards = { .shards = { .size = to->shards } };
     CornuValue              y;
-    CORNU__TRY(record(to, CORNU_OP_SUBTRACT, (CornuAttributes){ 0 }, x, x, &y));
-    CORNU__TRY(record(to, CORNU_OP_COMPARE, differ, y, y, &y));
-    CORNU__TRY(record(to, CORNU_OP_CONVERT, number, y, CORNU_NO_VALUE, &y));
+    CORNU__TRY(record_watch(to, CORNU_OP_SUBTRACT, (CornuAttributes){ 0 }, x, x, &y));
+    CORNU__TRY(record_watch(to, CORNU_OP_COMPARE, differ, y, y, &y));
+    CORNU__TRY(record_watch(to, CORNU_OP_CONVERT, number, y, CORNU_NO_VALUE, &y));
     if (value.type.shape.rank > 0)
-        CORNU__TRY(record(to, CORNU_OP_REDUCE_SUM, all, y, CORNU_NO_VALUE, &y));
-    if (value.varies) CORNU__TRY(record(to, CORNU_OP_ALL_REDUCE, shards, y, CORNU_NO_VALUE, &y));
+        CORNU__TRY(record_watch(to, CORNU_OP_REDUCE_SUM, all, y, CORNU_NO_VALUE, &y));
+    if (value.varies)
+        CORNU__TRY(record_watch(to, CORNU_OP_ALL_REDUCE, shards, y, CORNU_NO_VALUE, &y));
     return cornu_program_output(to->program, y, -1);
 }
 

@@ -93,7 +93,7 @@ static CornuStatus expect_comma(Reader *r)
 }
 
 /* Reads on, if less than a line may be there. */
-static CornuStatus fill(Reader *r)
+static CornuStatus fill_lines(Reader *r)
 {
     const size_t left = (size_t)(r->end - r->at);
     if (left >= MOST_LINE || feof(r->file)) return CORNU_OK;
@@ -114,7 +114,7 @@ static CornuStatus end_line(Reader *r)
         return broken(r, "the end of the line after four fields");
     r->start = r->at;
     r->line++;
-    return fill(r);
+    return fill_lines(r);
 }
 
 static CornuStatus read_rating_line(Reader *r, Rating *rating)
@@ -130,12 +130,12 @@ static CornuStatus read_rating_line(Reader *r, Rating *rating)
     return end_line(r);
 }
 
-static CornuStatus begin(Reader *r)
+static CornuStatus begin_ratings(Reader *r)
 {
     rewind(r->file);
     r->at = r->start = r->end = r->text;
     r->line = 1;
-    CORNU__TRY(fill(r));
+    CORNU__TRY(fill_lines(r));
     const size_t length = sizeof header - 1;
     if ((size_t)(r->end - r->at) < length || memcmp(r->at, header, length) != 0)
         return broken(r, "userId,movieId,rating,timestamp");
@@ -152,7 +152,7 @@ static CornuStatus count(Reader *r, const CornuRatingsConfig *config, CornuClick
                          int64_t time[2])
 {
     Rating rating;
-    CORNU__TRY(begin(r));
+    CORNU__TRY(begin_ratings(r));
     for (int64_t row = 0; !ends(r, row, config->limit); row++) {
         CORNU__TRY(read_rating_line(r, &rating));
         (*(cornu__clicks_tests(config->seed, row) ? &clicks->test_rows : &clicks->train_rows))++;
@@ -193,7 +193,7 @@ static CornuStatus fill_rows(Reader *r, const CornuRatingsConfig *config, CornuC
     const double threshold = config->threshold > 0.0 ? config->threshold : 4.0;
     int64_t      next[2] = { 0, 0 };
     bool         same = true;
-    CORNU__TRY(begin(r));
+    CORNU__TRY(begin_ratings(r));
     for (int64_t row = 0; same && !ends(r, row, config->limit); row++) {
         const int part = cornu__clicks_tests(config->seed, row);
         Rating    rating;
@@ -212,7 +212,7 @@ static CornuStatus fill_rows(Reader *r, const CornuRatingsConfig *config, CornuC
     return CORNU_OK;
 }
 
-static CornuStatus load(Reader *r, const CornuRatingsConfig *config, CornuClicks *clicks)
+static CornuStatus load_ratings(Reader *r, const CornuRatingsConfig *config, CornuClicks *clicks)
 {
     int64_t time[2] = { 0, 0 };
     CORNU__TRY(cornu__open_to_read(config->file, &r->file));
@@ -232,7 +232,7 @@ CornuClicks *cornu_ratings_load_from(const CornuRatingsConfig *config)
         *clicks = (CornuClicks){ .names = { "user", "item", "hour" },
                                  .vocabulary = { 0, 0, 7 * HOURS }, .features = 3,
                                  .numbers = CORNU_CLICK_NUMBERS, .best_auc = NAN };
-    const CornuStatus status = clicks && r ? load(r, config, clicks) : CORNU_ERR_MEMORY;
+    const CornuStatus status = clicks && r ? load_ratings(r, config, clicks) : CORNU_ERR_MEMORY;
     if (r && r->file) fclose(r->file);
     cornu__release(r);
     if (!status) return clicks;

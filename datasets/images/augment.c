@@ -92,7 +92,7 @@ static void augment_free(CornuDataset *dataset) { cornu__release(dataset->own); 
 static const CornuDatasetKind augment_kind = { .fetch = augment_fetch, .open = augment_open,
                                                .close = augment_close, .free = augment_free };
 
-static CornuStatus check(const CornuDataset *source, int64_t shift)
+static CornuStatus check_augment(const CornuDataset *source, int64_t shift)
 {
     const CornuShape shape = source->type[0].shape;
     CornuText        text;
@@ -123,7 +123,7 @@ CornuDataset *cornu_dataset_augment_from(const CornuAugmentConfig *config)
     CornuDataset *augment = cornu__dataset_derive(config->source, &augment_kind, "augment");
     if (!augment) return NULL;
     Augmentation *augmentation = augment->own = cornu__allocate(1, sizeof *augmentation);
-    if (augmentation && check(augment->source, config->shift) == CORNU_OK) {
+    if (augmentation && check_augment(augment->source, config->shift) == CORNU_OK) {
         *augmentation = (Augmentation){ config->shift, config->flip, config->seed };
         return augment;
     }

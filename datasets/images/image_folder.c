@@ -62,7 +62,7 @@ static const CornuDatasetKind images_kind = { .fetch = images_fetch, .free = ima
 
 /* ---- Creation ---- */
 
-static CornuStatus check(const CornuImageFolderConfig *config)
+static CornuStatus check_image_folder(const CornuImageFolderConfig *config)
 {
     const char *directory = config->directory;
     if (!directory || !directory[0])
@@ -132,7 +132,7 @@ static void set_types(CornuDataset *dataset, const CornuImageFolderConfig *confi
 
 CornuDataset *cornu_image_folder_from(const CornuImageFolderConfig *config)
 {
-    if (cornu__refused() || check(config)) return cornu__null();
+    if (cornu__refused() || check_image_folder(config)) return cornu__null();
     CornuDataset *dataset = cornu__allocate(1, sizeof *dataset);
     if (!dataset) return cornu__null();
     atomic_init(&dataset->owners, 1);

@@ -23,7 +23,7 @@ void cornu__image_list_free(CornuImageList *list)
     *list = (CornuImageList){ 0 };
 }
 
-static CornuStatus join(char path[CORNU_PATH_SIZE], const char *folder, const char *name)
+static CornuStatus join_path(char path[CORNU_PATH_SIZE], const char *folder, const char *name)
 {
     if (snprintf(path, CORNU_PATH_SIZE, "%s/%s", folder, name) < CORNU_PATH_SIZE) return CORNU_OK;
     return cornu__fail(CORNU_ERR_FILE, "%s: paths below it are longer than %d bytes", folder,
@@ -69,7 +69,7 @@ static CornuStatus visit_class(CornuImageList *list, const char *folder, const c
     (void)context;
     char        path[CORNU_PATH_SIZE];
     struct stat at;
-    CORNU__TRY(join(path, folder, name));
+    CORNU__TRY(join_path(path, folder, name));
     return name[0] != '.' && stat(path, &at) == 0 && S_ISDIR(at.st_mode) ? add_class(list, name)
                                                                          : CORNU_OK;
 }
@@ -86,7 +86,7 @@ static CornuStatus add_named(CornuImageList *list, const char *directory,
     for (int i = 0; names[i]; i++) {
         char        path[CORNU_PATH_SIZE];
         struct stat at;
-        CORNU__TRY(join(path, directory, names[i]));
+        CORNU__TRY(join_path(path, directory, names[i]));
         if (!names[i][0] || strchr(names[i], '/') || stat(path, &at) || !S_ISDIR(at.st_mode))
             return cornu__fail(CORNU_ERR_DATA, "%s: has no folder \"%s\", expected one for each of "
                                ".class_names", directory, names[i]);
@@ -131,7 +131,7 @@ static CornuStatus visit_file(CornuImageList *list, const char *folder, const ch
     const Walk *walk = context;
     char        path[CORNU_PATH_SIZE];
     struct stat at, itself;
-    CORNU__TRY(join(path, folder, name));
+    CORNU__TRY(join_path(path, folder, name));
     const bool there = stat(path, &at) == 0;
     if (there && S_ISDIR(at.st_mode)) {
         const bool link = lstat(path, &itself) == 0 && S_ISLNK(itself.st_mode);
@@ -199,7 +199,7 @@ CornuStatus cornu__image_list(CornuImageList *list, const char *directory,
     for (int c = 0; c < list->class_count; c++) {
         char      path[CORNU_PATH_SIZE];
         const int first = list->count;
-        CORNU__TRY(join(path, directory, list->classes[c]));
+        CORNU__TRY(join_path(path, directory, list->classes[c]));
         CORNU__TRY(each(list, path, visit_file, &(Walk){ c, 1, follow_links }));
         if (list->count > first)
             qsort(list->files + first, (size_t)(list->count - first), sizeof *list->files, by_path);

@@ -172,8 +172,8 @@ static void shorten(CornuArray *array, int64_t limit)
 /* ---- Drawings ---- */
 
 /* Draws images first to first + count, or to first + limit. */
-static CornuStatus draw(const ImageSet *set, const CornuTrainTestConfig *config, int64_t first,
-                        int64_t count, CornuArray *x, CornuArray *y)
+static CornuStatus draw_part(const ImageSet *set, const CornuTrainTestConfig *config, int64_t first,
+                             int64_t count, CornuArray *x, CornuArray *y)
 {
     if (config->limit && count > config->limit) count = config->limit;
     *x = cornu_array(cornu__allocate((size_t)count, SIZE * SIZE), CORNU_U8, count, SIZE, SIZE);
@@ -187,13 +187,13 @@ static CornuStatus draw_all(CornuTrainTest *data, const ImageSet *set,
                             const CornuTrainTestConfig *config)
 {
     data->synthetic = true;
-    CORNU__TRY(draw(set, config, 0, TRAIN, &data->train_x, &data->train_y));
-    return draw(set, config, TRAIN, TEST, &data->test_x, &data->test_y);
+    CORNU__TRY(draw_part(set, config, 0, TRAIN, &data->train_x, &data->train_y));
+    return draw_part(set, config, TRAIN, TEST, &data->test_x, &data->test_y);
 }
 
 /* ---- Both ---- */
 
-static CornuTrainTest *load(const ImageSet *set, const CornuTrainTestConfig *config)
+static CornuTrainTest *load_set(const ImageSet *set, const CornuTrainTestConfig *config)
 {
     if (config->limit < 0)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: limit is %lld, expected 1 or more, or 0 "
@@ -231,10 +231,10 @@ static CornuTrainTest *load(const ImageSet *set, const CornuTrainTestConfig *con
 
 CornuTrainTest *cornu_mnist_load_from(const CornuTrainTestConfig *config)
 {
-    return cornu__refused() ? NULL : cornu__loaded(load(&mnist, config));
+    return cornu__refused() ? NULL : cornu__loaded(load_set(&mnist, config));
 }
 
 CornuTrainTest *cornu_fashion_mnist_load_from(const CornuTrainTestConfig *config)
 {
-    return cornu__refused() ? NULL : cornu__loaded(load(&fashion_mnist, config));
+    return cornu__refused() ? NULL : cornu__loaded(load_set(&fashion_mnist, config));
 }

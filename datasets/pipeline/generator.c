@@ -127,7 +127,8 @@ static CornuStatus add_rows(CornuDataset *dataset, int64_t rows)
     return cornu__fail_prefix(cornu__dataset_grow(dataset, rows), "generator");
 }
 
-static CornuDataset *create(const CornuDatasetKind *kind, const CornuType *types, int count)
+static CornuDataset *create_generator(const CornuDatasetKind *kind, const CornuType *types,
+                                      int count)
 {
     CornuDataset *dataset = cornu__allocate(1, sizeof *dataset);
     if (!dataset) return NULL;
@@ -156,8 +157,8 @@ CornuDataset *cornu_dataset_generator_from(const CornuGeneratorConfig *config)
             cornu__fail_prefix(cornu_error_status(), "generator");
             return cornu__null();
         }
-    CornuDataset *dataset = create(config->batch ? &batches_kind : &generator_kind, config->types,
-                                   config->count);
+    CornuDataset *dataset = create_generator(config->batch ? &batches_kind : &generator_kind,
+                                             config->types, config->count);
     if (!dataset) return cornu__null();
     dataset->count = CORNU_UNKNOWN;
     dataset->generator = (CornuGenerator){ .next = config->next, .begin = config->begin,
@@ -196,7 +197,7 @@ CornuDataset *cornu_dataset_range(int64_t start, int64_t stop, int64_t step)
     if (count > INT64_MAX)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "range: %lld to %lld has too many numbers to "
                                 "count", (long long)start, (long long)stop);
-    CornuDataset *dataset = create(&range_kind, &type, 1);
+    CornuDataset *dataset = create_generator(&range_kind, &type, 1);
     if (!dataset) return cornu__null();
     dataset->count = (int64_t)count;
     dataset->range.start = start;

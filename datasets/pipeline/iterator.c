@@ -101,7 +101,7 @@ static CornuStatus make_room(const Worker *worker, Slot *slot, CornuSample at)
     return iterator->room == iterator->dataset->batch_size ? CORNU_OK : make_buffers(worker, slot);
 }
 
-static CornuStatus fill(const Worker *worker, Slot *slot, CornuSample at)
+static CornuStatus fill_slot(const Worker *worker, Slot *slot, CornuSample at)
 {
     void *to[CORNU_MAX_COMPONENTS];
     CORNU__TRY(make_room(worker, slot, at));
@@ -158,7 +158,7 @@ static void make_one(Worker *worker)
     worker->share = iterator->share;
     pthread_mutex_unlock(&iterator->lock);
     bool        pending = cornu_error_pending();
-    CornuStatus status = fill(worker, slot, at);
+    CornuStatus status = fill_slot(worker, slot, at);
     pthread_mutex_lock(&iterator->lock);
     slot->filling = false;
     if (iterator->moves == moves) note_filled(iterator, slot, status);

@@ -72,7 +72,7 @@ static CornuStatus check_name(const List *list, int number, const char *name)
 }
 
 /* Splits the string, checks all names and stores the first `count`. */
-static CornuStatus split(const List *list, const char **names, int count)
+static CornuStatus split_labels(const List *list, const char **names, int count)
 {
     int   found = 0;
     char *next = list->text;
@@ -93,7 +93,7 @@ static CornuStatus split(const List *list, const char **names, int count)
 }
 
 /* One block: the pointers, followed by the strings. */
-static char **pack(const char **names, int count)
+static char **pack_labels(const char **names, int count)
 {
     size_t bytes = 0;
     for (int i = 0; i < count; i++) bytes += strlen(names[i]) + 1;
@@ -115,8 +115,8 @@ char **cornu_labels_read(const char *list_or_path, int count)
     char       **block = NULL;
     const char **names = cornu__allocate((size_t)count, sizeof *names);
     if (names && open_list(list_or_path, &list) == CORNU_OK &&
-        split(&list, names, count) == CORNU_OK)
-        block = pack(names, count);
+        split_labels(&list, names, count) == CORNU_OK)
+        block = pack_labels(names, count);
     if (names) cornu__release(list.text);
     cornu__release(names);
     return block ? block : cornu__null();

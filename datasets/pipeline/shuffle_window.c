@@ -24,7 +24,7 @@ typedef struct {
     bool     ended;
 } Window;
 
-static int64_t draw(const Settings *settings, const Window *window)
+static int64_t draw_from_window(const Settings *settings, const Window *window)
 {
     const uint64_t block = (uint64_t)window->given / 4;
     uint32_t       word[4];
@@ -49,7 +49,7 @@ static CornuStatus read_next(CornuStage *stage, Window *window, int64_t i)
     return CORNU_OK;
 }
 
-static CornuStatus begin(CornuStage *stage, Window *window, int64_t epoch)
+static CornuStatus begin_window(CornuStage *stage, Window *window, int64_t epoch)
 {
     const Settings *settings = stage->dataset->own;
     window->epoch = epoch;
@@ -84,9 +84,9 @@ static CornuStatus advance(CornuStage *stage, CornuSample at, void *const *to, i
     Window *window = stage->own;
     *valid = 0;
     if (window->epoch != at.epoch || window->given > at.index)
-        CORNU__TRY(begin(stage, window, at.epoch));
+        CORNU__TRY(begin_window(stage, window, at.epoch));
     while (window->filled > 0 && window->given <= at.index) {
-        const int64_t i = draw(stage->dataset->own, window);
+        const int64_t i = draw_from_window(stage->dataset->own, window);
         if (window->given == at.index) {
             *valid = window->valid[i];
             for (int c = 0; c < stage->dataset->components; c++)

@@ -29,7 +29,7 @@ typedef struct { uint64_t high, low; } Power;
 static Power          powers[2 * LARGEST_POWER + 1];   /* of 5, from -LARGEST_POWER */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static Power split(Wide bits) { return (Power){ (uint64_t)(bits >> 64), (uint64_t)bits }; }
+static Power split_wide(Wide bits) { return (Power){ (uint64_t)(bits >> 64), (uint64_t)bits }; }
 
 /* The first 128 bits of 2^n / d, rounded down. */
 static Wide reciprocal(Wide d)
@@ -60,9 +60,9 @@ static void find_powers(void)
     for (int q = 0; q <= LARGEST_POWER; q++, power *= 5) {
         Wide bits = power;
         while (!(bits >> 127)) bits <<= 1;
-        powers[LARGEST_POWER + q] = split(bits);
+        powers[LARGEST_POWER + q] = split_wide(bits);
         if (q > 0)
-            powers[LARGEST_POWER - q] = split(reciprocal(power) + (q <= ROUNDED_UP ? 1 : 0));
+            powers[LARGEST_POWER - q] = split_wide(reciprocal(power) + (q <= ROUNDED_UP ? 1 : 0));
     }
 }
 

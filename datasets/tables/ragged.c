@@ -68,7 +68,7 @@ static CornuStatus check_row(const CornuRaggedRowsConfig *config, const char *na
 }
 
 /* All that is wrong is found before anything is written. */
-static CornuStatus check(const CornuRaggedRowsConfig *config, const char *name)
+static CornuStatus check_ragged(const CornuRaggedRowsConfig *config, const char *name)
 {
     CORNU__TRY(check_arrays(config, name));
     const CornuRagged *r = config->ragged;
@@ -84,7 +84,7 @@ static CornuStatus check(const CornuRaggedRowsConfig *config, const char *name)
 
 CornuStatus cornu_ragged_rows_from(const CornuRaggedRowsConfig *config)
 {
-    CORNU__TRY(check(config, config->name ? config->name : "ragged"));
+    CORNU__TRY(check_ragged(config, config->name ? config->name : "ragged"));
     const CornuRagged *r = config->ragged;
     const int64_t      rows = config->to.type.shape.extent[0], length = config->length;
     int32_t           *to = config->to.data;

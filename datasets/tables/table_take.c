@@ -98,7 +98,7 @@ int cornu_table_find(const CornuTable *table, const char *name)
 /* ---- Columns as arrays ---- */
 
 /* The selected columns, *count of them, to be freed by the caller; NULL on failure. */
-static int *choose(const CornuTableTakeConfig *config, int *count)
+static int *choose_columns(const CornuTableTakeConfig *config, int *count)
 {
     const CornuTable *table = config->table;
     int               wanted = config->columns ? 0 : table->columns;
@@ -128,8 +128,8 @@ static int64_t width_of(const CornuTableTakeConfig *config, const CornuColumn *c
     return config->one_hot && column->category_count ? column->category_count : 1;
 }
 
-static CornuStatus put(const CornuTableTakeConfig *config, const CornuColumn *column, int row,
-                       CornuArray to, int64_t at)
+static CornuStatus put_number(const CornuTableTakeConfig *config, const CornuColumn *column,
+                              int row, CornuArray to, int64_t at)
 {
     const double value = column->value[row];
     const bool   holds = config->dtype == CORNU_F32 ? isfinite((float)value)
@@ -171,7 +171,7 @@ CornuStatus cornu_table_take_from(const CornuTableTakeConfig *config)
                            table->name, cornu_dtype_name(config->dtype));
     int     count;
     int64_t width = 0, at = 0;
-    int    *chosen = choose(config, &count);
+    int    *chosen = choose_columns(config, &count);
     if (!chosen) return cornu_error_status();
     for (int i = 0; i < count; i++) width += width_of(config, &table->column[chosen[i]]);
     CornuStatus status = cornu_type_check(cornu_type(config->dtype, table->rows, width));
@@ -183,7 +183,7 @@ CornuStatus cornu_table_take_from(const CornuTableTakeConfig *config)
     for (int row = 0; row < table->rows && !status; row++)
         for (int i = 0; i < count && !status; i++) {
             const CornuColumn *column = &table->column[chosen[i]];
-            status = put(config, column, row, to, at);
+            status = put_number(config, column, row, to, at);
             at += width_of(config, column);
         }
     cornu__release(chosen);
@@ -199,7 +199,7 @@ typedef struct {
     int   size, space;
 } Text;
 
-static CornuStatus append(Text *text, const char *bytes, size_t size)
+static CornuStatus append_bytes(Text *text, const char *bytes, size_t size)
 {
     CORNU__TRY(cornu__reserve(&text->bytes, &text->space, text->size, (int)size, 1));
     if (size) memcpy(text->bytes + text->size, bytes, size);
@@ -213,21 +213,21 @@ static CornuStatus append_field(Text *text, const char *field)
     const size_t length = strlen(field);
     const bool   plain = length && !strpbrk(field, ",\"\r\n") && !strchr(" \t", field[0]) &&
                          !strchr(" \t", field[length - 1]);
-    if (plain) return append(text, field, length);
-    CORNU__TRY(append(text, "\"", 1));
+    if (plain) return append_bytes(text, field, length);
+    CORNU__TRY(append_bytes(text, "\"", 1));
     for (const char *c = field; *c; c++)
-        CORNU__TRY(append(text, *c == '"' ? "\"\"" : c, *c == '"' ? 2 : 1));
-    return append(text, "\"", 1);
+        CORNU__TRY(append_bytes(text, *c == '"' ? "\"\"" : c, *c == '"' ? 2 : 1));
+    return append_bytes(text, "\"", 1);
 }
 
 static CornuStatus append_column(Text *text, const CornuColumn *column)
 {
     CORNU__TRY(append_field(text, column->name));
     for (int i = 0; i < column->category_count; i++) {
-        CORNU__TRY(append(text, ",", 1));
+        CORNU__TRY(append_bytes(text, ",", 1));
         CORNU__TRY(append_field(text, column->category[i]));
     }
-    return append(text, "\n", 1);
+    return append_bytes(text, "\n", 1);
 }
 
 char *cornu_table_schema(const CornuTable *table, const char *const *columns)
@@ -235,11 +235,11 @@ char *cornu_table_schema(const CornuTable *table, const char *const *columns)
     const CornuTableTakeConfig config = { .table = table, .columns = columns };
     Text text = { .bytes = NULL };
     int  count;
-    int *chosen = choose(&config, &count);
+    int *chosen = choose_columns(&config, &count);
     CornuStatus status = chosen ? CORNU_OK : cornu_error_status();
     for (int i = 0; i < count && !status; i++)
         status = append_column(&text, &table->column[chosen[i]]);
-    if (!status) status = append(&text, "", 1);
+    if (!status) status = append_bytes(&text, "", 1);
     cornu__release(chosen);
     if (!status) return text.bytes;
     cornu__release(text.bytes);

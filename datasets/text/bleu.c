@@ -29,7 +29,7 @@ static bool splits(char c)
            (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
 }
 
-static CornuStatus put(Words *words, char c)
+static CornuStatus put_character(Words *words, char c)
 {
     CORNU__TRY(cornu__reserve(&words->text, &words->space, words->used, 1, 1));
     words->text[words->used++] = c;
@@ -38,9 +38,9 @@ static CornuStatus put(Words *words, char c)
 
 static CornuStatus put_apart(Words *words, char c)
 {
-    CORNU__TRY(put(words, ' '));
-    CORNU__TRY(put(words, c));
-    return put(words, ' ');
+    CORNU__TRY(put_character(words, ' '));
+    CORNU__TRY(put_character(words, c));
+    return put_character(words, ' ');
 }
 
 /* The character that an entity of SGML at `text` stands for, and the entity's length. */
@@ -62,7 +62,7 @@ static bool is_stop(char c) { return c == '.' || c == ','; }
 /* A stop is apart unless digits are on both sides, a hyphen after a digit. Of two stops the second
  * does not count as one after a character other than a digit, as the expressions of mteval-v13a
  * have used that character for the first. */
-static CornuStatus split(const char *text, Words *words)
+static CornuStatus split_words(const char *text, Words *words)
 {
     char before = ' ';
     bool used = false;      /* `before` is a stop that is apart for what is before it */
@@ -75,11 +75,11 @@ static CornuStatus split(const char *text, Words *words)
         const bool after = is_stop(c) && !is_digit(before) && !used;
         const bool apart = splits(c) || after || (is_stop(c) && !is_digit(next)) ||
                            (c == '-' && is_digit(before));
-        CORNU__TRY(apart ? put_apart(words, c) : put(words, c));
+        CORNU__TRY(apart ? put_apart(words, c) : put_character(words, c));
         before = c;
         used = after;
     }
-    CORNU__TRY(put(words, '\0'));
+    CORNU__TRY(put_character(words, '\0'));
     for (int i = 0; i + 1 < words->used;) {
         while (words->text[i] == ' ' || (words->text[i] >= '\t' && words->text[i] <= '\r'))
             words->text[i++] = '\0';
@@ -168,8 +168,8 @@ CornuStatus cornu_bleu(const char *const *translations, const char *const *refer
     CornuStatus status = CORNU_OK;
     if (count < 1) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_bleu: no sentences");
     for (int64_t i = 0; i < count && !status; i++) {
-        status = split(translations[i], &translation);
-        if (!status) status = split(references[i], &reference);
+        status = split_words(translations[i], &translation);
+        if (!status) status = split_words(references[i], &reference);
         if (!status) status = count_matches(&translation, &reference, &counts);
     }
     words_free(&translation);

@@ -22,7 +22,7 @@ static CornuStatus find_dtype(const char *name, CornuDtype *dtype)
                        "int64, uint32, uint8, bool, float32 or float64", name);
 }
 
-static CornuStatus check(const CornuPadSequencesConfig *config)
+static CornuStatus check_pad(const CornuPadSequencesConfig *config)
 {
     if (!config->sequences || config->count < 1 || !config->to)
         return cornu__fail(CORNU_ERR_ARGUMENT, "pad_sequences: %s", !config->sequences
@@ -79,7 +79,7 @@ static CornuStatus find_type(const CornuPadSequencesConfig *config, CornuType *t
 }
 
 /* Stores a value or fails if it overflows. Integer dtypes truncate fractions, as NumPy's do. */
-static CornuStatus put(CornuArray to, int64_t at, double value, const char *what, int64_t i)
+static CornuStatus put_value(CornuArray to, int64_t at, double value, const char *what, int64_t i)
 {
     cornu_array_set(to, at, value);
     const double held = cornu_array_get(to, at);
@@ -89,7 +89,7 @@ static CornuStatus put(CornuArray to, int64_t at, double value, const char *what
                        what, (long long)i, value, cornu_dtype_name(to.type.dtype));
 }
 
-static CornuStatus pad(const CornuPadSequencesConfig *config, CornuArray to)
+static CornuStatus pad_rows(const CornuPadSequencesConfig *config, CornuArray to)
 {
     const int64_t maxlen = to.type.shape.extent[1];
     const int64_t row = cornu_type_count(to.type) / config->count, step = row / maxlen;
@@ -104,7 +104,7 @@ static CornuStatus pad(const CornuPadSequencesConfig *config, CornuArray to)
             const bool    inside = t >= 0 && t < kept;
             const double  value = inside ? cornu_array_get(from, (t + cut) * step + k % step)
                                          : config->value;
-            CORNU__TRY(put(to, i * row + k, value, inside ? "sequence" : ".value in row", i));
+            CORNU__TRY(put_value(to, i * row + k, value, inside ? "sequence" : ".value in row", i));
         }
     }
     return CORNU_OK;
@@ -113,11 +113,11 @@ static CornuStatus pad(const CornuPadSequencesConfig *config, CornuArray to)
 CornuStatus cornu_pad_sequences_from(const CornuPadSequencesConfig *config)
 {
     CornuType type;
-    CORNU__TRY(check(config));
+    CORNU__TRY(check_pad(config));
     CORNU__TRY(find_type(config, &type));
     const CornuArray to = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
     if (!to.data) return CORNU_ERR_MEMORY;
-    const CornuStatus status = pad(config, to);
+    const CornuStatus status = pad_rows(config, to);
     if (status) cornu__release(to.data);
     else *config->to = to;
     return status;

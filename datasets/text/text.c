@@ -184,8 +184,8 @@ void cornu_text_free(CornuTextData *text)
     cornu__release(text);
 }
 
-static CornuStatus fill(CornuTextData *text, const char *bytes, size_t size, const char *name,
-                        int64_t limit)
+static CornuStatus fill_text(CornuTextData *text, const char *bytes, size_t size, const char *name,
+                             int64_t limit)
 {
     if (text->encoding == CORNU_TEXT_BYTES) CORNU__TRY(fill_bytes(text, bytes, size));
     else CORNU__TRY(fill_characters(text, bytes, size, name));
@@ -220,7 +220,7 @@ static CornuTextData *parse(const char *bytes, size_t size, CornuTextEncoding en
     if (!text) return cornu__null();
     text->encoding = encoding;
     text->vocabulary = NARROW;
-    if (fill(text, bytes, size, name, limit) == CORNU_OK) return text;
+    if (fill_text(text, bytes, size, name, limit) == CORNU_OK) return text;
     cornu_text_free(text);
     return cornu__null();
 }
@@ -257,7 +257,7 @@ static CornuStatus read_file(const char *path, char **bytes, size_t *size)
 }
 
 /* Finds the file. */
-static CornuStatus find(const CornuTextConfig *config, char path[2 * CORNU_PATH_SIZE])
+static CornuStatus find_text(const CornuTextConfig *config, char path[2 * CORNU_PATH_SIZE])
 {
     const CornuDataSearch search = { .data = config->data, .progress = config->progress,
                                      .context = config->context };
@@ -269,7 +269,7 @@ static CornuStatus find(const CornuTextConfig *config, char path[2 * CORNU_PATH_
 }
 
 /* A synthetic text of the length of the published one. */
-static CornuTextData *draw(const CornuTextConfig *config)
+static CornuTextData *draw_text(const CornuTextConfig *config)
 {
     const int64_t count = shakespeare.files[0].bytes;
     char         *bytes = cornu__allocate((size_t)count, 1), name[80];
@@ -283,7 +283,7 @@ static CornuTextData *draw(const CornuTextConfig *config)
     return text;
 }
 
-static CornuTextData *load(const CornuTextConfig *config)
+static CornuTextData *load_text(const CornuTextConfig *config)
 {
     char   path[2 * CORNU_PATH_SIZE], *bytes = NULL;
     size_t size;
@@ -292,8 +292,8 @@ static CornuTextData *load(const CornuTextConfig *config)
                                 "0 for all", (long long)config->limit);
     CornuTextData *text = NULL;
     if (!config->file && config->data && strcmp(config->data, "synthetic") == 0)
-        return draw(config);
-    if (find(config, path) == CORNU_OK && read_file(path, &bytes, &size) == CORNU_OK)
+        return draw_text(config);
+    if (find_text(config, path) == CORNU_OK && read_file(path, &bytes, &size) == CORNU_OK)
         text = parse(bytes, size, config->encoding, path, config->limit);
     cornu__release(bytes);
     return text;
@@ -301,7 +301,7 @@ static CornuTextData *load(const CornuTextConfig *config)
 
 CornuTextData *cornu_text_load_from(const CornuTextConfig *config)
 {
-    return cornu__refused() ? NULL : cornu__loaded(load(config));
+    return cornu__refused() ? NULL : cornu__loaded(load_text(config));
 }
 
 /* ---- Encoding and decoding ---- */

@@ -72,7 +72,7 @@ static CornuStatus check_positive(const char *name, int64_t value)
 }
 
 /* Checks the settings and sets *count, the tokens of the range. */
-static CornuStatus check(const CornuTextDatasetConfig *config, int64_t *count)
+static CornuStatus check_text_dataset(const CornuTextDatasetConfig *config, int64_t *count)
 {
     if (!config->text) return cornu__fail_absent("text: .text");
     const int64_t all = config->text->tokens.type.shape.extent[0], T = config->sequence_length;
@@ -101,7 +101,7 @@ static CornuStatus check(const CornuTextDatasetConfig *config, int64_t *count)
 CornuDataset *cornu_text_dataset_from(const CornuTextDatasetConfig *config)
 {
     int64_t count = 0;
-    if (cornu__refused() || check(config, &count)) return cornu__null();
+    if (cornu__refused() || check_text_dataset(config, &count)) return cornu__null();
     const CornuArray tokens = config->text->tokens;
     const int64_t    T = config->sequence_length;
     CornuDataset    *dataset = cornu__allocate(1, sizeof *dataset);

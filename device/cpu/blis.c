@@ -111,7 +111,7 @@ enum { KERNELS = sizeof kernels / sizeof *kernels };
 static bool opened;
 static char arch_type[8];     /* what BLIS finds in BLIS_ARCH_TYPE */
 
-static CornuStatus choose(arch_t *chosen)
+static CornuStatus choose_architecture(arch_t *chosen)
 {
     const char *wish = getenv("BLIS_ARCH_TYPE");
     if (!wish || !*wish) {
@@ -160,7 +160,7 @@ CornuStatus cornu__blis_open(int threads)
 {
     pthread_mutex_lock(&opening);
     arch_t      chosen = kernels[KERNELS - 1].type;
-    CornuStatus status = opened ? CORNU_OK : choose(&chosen);
+    CornuStatus status = opened ? CORNU_OK : choose_architecture(&chosen);
     if (status == CORNU_OK) status = provide(threads);
     if (status == CORNU_OK && !opened) {
         snprintf(arch_type, sizeof arch_type, "%d", (int)chosen);

@@ -43,7 +43,7 @@ static int64_t least_of(const Matmul *p)
 }
 
 /* Halves the longer side of the blocks: square ones need the least packing. */
-static void cut(Matmul *p)
+static void cut_blocks(Matmul *p)
 {
     const int64_t least = least_of(p);
     p->row_blocks = p->column_blocks = 1;
@@ -58,7 +58,7 @@ static void cut(Matmul *p)
 static Matmul matmul_of(const CornuOpCall *op, const CornuType *out_type)
 {
     Matmul p = { .e = cornu__matmul_extents(op, out_type) };
-    cut(&p);
+    cut_blocks(&p);
     return p;
 }
 
@@ -80,7 +80,7 @@ static CornuDecline blis_declines(const CornuOpCall *op, const CornuType *out_ty
                             : cornu__needs(false, "a transposed operand");
 }
 
-static void multiply(void *context, int64_t block, int thread)
+static void multiply_block(void *context, int64_t block, int thread)
 {
     (void)thread;
     const Matmul *p = context;
@@ -100,15 +100,16 @@ static void multiply(void *context, int64_t block, int thread)
         .first = (batch * p->e.m + m) * p->e.n + n, .width = p->e.n });
 }
 
-static CornuStatus matmul(const CornuKernelCall *call)
+static CornuStatus cpu_matmul(const CornuKernelCall *call)
 {
     Matmul p = matmul_of(&call->op, call->out_type);
     p.call = call;
-    cornu__threads_run(call->threads, p.e.batch * p.row_blocks * p.column_blocks, multiply, &p);
+    cornu__threads_run(call->threads, p.e.batch * p.row_blocks * p.column_blocks, multiply_block,
+                       &p);
     return CORNU_OK;
 }
 
 const CornuKernel cornu__cpu_matmul = {
-    .name = "matmul_blis", .declines = blis_declines, .run = matmul, .takes_epilogue = true,
+    .name = "matmul_blis", .declines = blis_declines, .run = cpu_matmul, .takes_epilogue = true,
     .takes_scale = true,
 };

@@ -157,8 +157,8 @@ static bool is_pointwise(const CornuInt8Packed *packed)
            w->pad_height == 0 && w->pad_width == 0 && packed->sum % CORNU_INT8_GROUP == 0;
 }
 
-static void multiply(const CornuInt8Packed *packed, const CornuInt8Loops *loops, int64_t rows,
-                     const uint8_t *x, int32_t *sums, int8_t *y)
+static void multiply_int8(const CornuInt8Packed *packed, const CornuInt8Loops *loops, int64_t rows,
+                          const uint8_t *x, int32_t *sums, int8_t *y)
 {
     const int64_t   filters = packed->conv.window.out_channels;
     const ptrdiff_t stride = (ptrdiff_t)row_bytes(packed);
@@ -241,7 +241,7 @@ static void multiply_images(const CornuInt8Packed *packed, const CornuInt8Loops 
         const uint8_t *x = windows;
         if (is_pointwise(packed)) x = images + at * packed->sum;
         else                      copy_windows(packed, images, at, rows, windows);
-        multiply(packed, loops, rows, x, sums, y + at * filters);
+        multiply_int8(packed, loops, rows, x, sums, y + at * filters);
         if (sums) finish_in_double(&packed->conv, rows, sums, y + at * filters);
     }
 }

@@ -60,14 +60,14 @@ void cornu__sha256_blocks(uint32_t state[8], const unsigned char *block, size_t 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void (*add_blocks)(uint32_t state[8], const unsigned char *block, size_t count);
 
-static void choose(void)
+static void choose_add_blocks(void)
 {
     add_blocks = cornu__sha256_x86() ? cornu__sha256_blocks_x86 : cornu__sha256_blocks;
 }
 
 void cornu__sha256_begin(CornuSha256 *sum)
 {
-    pthread_once(&once, choose);
+    pthread_once(&once, choose_add_blocks);
     *sum = (CornuSha256){ .state = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 } };
 }

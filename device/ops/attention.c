@@ -51,7 +51,7 @@ static CornuStatus check_mask(const CornuOpCall *call, CornuAttentionExtents e, 
 }
 
 /* Of q, k, v and the attributes. */
-static CornuStatus check(const CornuOpCall *call, const char *names)
+static CornuStatus check_attention(const CornuOpCall *call, const char *names)
 {
     const CornuAttributes_ATTENTION *attention = &call->attributes->attention;
     CORNU__TRY(cornu__expect_count(call, cornu__attention_mask(call), names));
@@ -117,8 +117,8 @@ static CornuValue transposed(CornuBuilder *b, CornuValue x)
     return cornu__build(b, CORNU_OP_TRANSPOSE, &heads_first, &x, 1);
 }
 
-static CornuValue product(CornuBuilder *b, CornuValue x, bool transpose_x, CornuValue y,
-                          bool transpose_y, CornuDtype dtype)
+static CornuValue attention_product(CornuBuilder *b, CornuValue x, bool transpose_x, CornuValue y,
+                                    bool transpose_y, CornuDtype dtype)
 {
     CornuAttributes attributes = { .matmul = { transpose_x, transpose_y, dtype } };
     return cornu__build(b, CORNU_OP_MATMUL, &attributes, (const CornuValue[]){ x, y }, 2);
@@ -144,7 +144,7 @@ static CornuValue by_steps(CornuBuilder *b, CornuValue x, int64_t heads, int64_t
 }
 
 /* What is true where both are; either may be CORNU_NO_VALUE. */
-static CornuValue both(CornuBuilder *b, CornuValue x, CornuValue y)
+static CornuValue mask_both(CornuBuilder *b, CornuValue x, CornuValue y)
 {
     if (x == CORNU_NO_VALUE || y == CORNU_NO_VALUE) return x == CORNU_NO_VALUE ? y : x;
     return cornu__build_select(b, x, y, x);
@@ -171,19 +171,19 @@ static CornuValue allowed(CornuBuilder *b, const CornuOpCall *call, const CornuV
             CornuValue apart = cornu__build1(b, CORNU_OP_ABSOLUTE,
                                              cornu__build2(b, CORNU_OP_SUBTRACT, t, s));
             CornuValue width = cornu__build_constant(b, (double)attention->window, apart);
-            all = both(b, all, cornu__build_compare(b, apart, CORNU_LESS, width));
+            all = mask_both(b, all, cornu__build_compare(b, apart, CORNU_LESS, width));
         }
         all = cornu__build_broadcast(b, all, shape);
     }
     if (mask == call->in_count) return all;
-    return both(b, all, cornu__build_broadcast(b, in[mask], shape));
+    return mask_both(b, all, cornu__build_broadcast(b, in[mask], shape));
 }
 
 /* (B, N, T, S) in the dtype of sums, where `mask` is false -1e9. */
 static CornuValue scores_of(CornuBuilder *b, CornuValue q, CornuValue k, CornuValue mask,
                             CornuAttentionExtents e, CornuDtype sums)
 {
-    CornuValue scores = cornu__build_reshape(b, product(b, q, false, k, true, sums),
+    CornuValue scores = cornu__build_reshape(b, attention_product(b, q, false, k, true, sums),
                                  cornu_shape(e.batch, e.heads, e.queries, e.keys));
     if (mask == CORNU_NO_VALUE) return scores;
     return cornu__build_select(b, mask, scores,
@@ -203,7 +203,7 @@ static CornuValue folded(CornuBuilder *b, CornuValue p, CornuAttentionExtents e,
 
 static CornuStatus attention_type(const CornuOpCall *call, CornuType *out)
 {
-    CORNU__TRY(check(call, "q k v mask"));
+    CORNU__TRY(check_attention(call, "q k v mask"));
     const CornuAttentionExtents e = cornu__attention_extents(call);
     out[0] = y_type(e, call->in[Q].dtype);
     out[1] = lse_type(e, call->in[Q].dtype);
@@ -222,7 +222,7 @@ static CornuStatus attention_decompose(CornuProgram *program, const CornuOpCall 
     CornuValue q = matrices(b, in[Q], e), k = transposed(b, in[K]), v = transposed(b, in[V]);
     CornuValue scores = scores_of(b, q, k, allowed(b, call, in, e), e, sums);
     CornuValue p = folded(b, cornu__build1(b, CORNU_OP_SOFTMAX, scores), e, dtype);
-    out[0] = by_steps(b, product(b, p, false, v, false, dtype), e.heads, e.queries);
+    out[0] = by_steps(b, attention_product(b, p, false, v, false, dtype), e.heads, e.queries);
     CornuValue most = cornu__build_reduce(b, CORNU_OP_REDUCE_MAX, scores, last, true);
     CornuValue less = cornu__build2(b, CORNU_OP_SUBTRACT, scores,
                                     cornu__build_like(b, most, scores));
@@ -317,7 +317,7 @@ const CornuOpRules cornu__attention_rules = {
 static CornuStatus attention_grad_type(const CornuOpCall *call, CornuType *out)
 {
     static const char names[] = "q k v y lse d_y mask";
-    CORNU__TRY(check(call, names));
+    CORNU__TRY(check_attention(call, names));
     const CornuAttentionExtents e = cornu__attention_extents(call);
     const CornuDtype            dtype = call->in[Q].dtype;
     CORNU__TRY(cornu__expect_type(call, Y, y_type(e, dtype), names));
@@ -353,7 +353,8 @@ static CornuStatus attention_grad_decompose(CornuProgram *program, const CornuOp
                                               cornu__build_constant(b, 0.0, lse));
         p = cornu__build_select(b, mask, p, cornu__build_like(b, even, p));
     }
-    CornuValue d_p = cornu__build_reshape(b, product(b, d_y, false, v, true, sums), shape);
+    CornuValue d_p = cornu__build_reshape(b, attention_product(b, d_y, false, v, true, sums),
+                                          shape);
     CornuValue delta = times(b, cornu__build_convert(b, in[D_Y], sums),
                              cornu__build_convert(b, in[Y], sums));
     delta = transposed(b, cornu__build_reduce(b, CORNU_OP_REDUCE_SUM, delta, INT64_C(1) << 3,
@@ -364,9 +365,9 @@ static CornuStatus attention_grad_decompose(CornuProgram *program, const CornuOp
         d_s = cornu__build_select(b, mask, d_s, cornu__build_constant(b, 0.0, d_s));
     p = folded(b, p, e, dtype);
     d_s = folded(b, d_s, e, dtype);
-    out[Q] = by_steps(b, product(b, d_s, false, k, false, dtype), e.heads, e.queries);
-    out[K] = by_steps(b, product(b, d_s, true, q, false, dtype), e.groups, e.keys);
-    out[V] = by_steps(b, product(b, p, true, d_y, false, dtype), e.groups, e.keys);
+    out[Q] = by_steps(b, attention_product(b, d_s, false, k, false, dtype), e.heads, e.queries);
+    out[K] = by_steps(b, attention_product(b, d_s, true, q, false, dtype), e.groups, e.keys);
+    out[V] = by_steps(b, attention_product(b, p, true, d_y, false, dtype), e.groups, e.keys);
     return b->status;
 }
 

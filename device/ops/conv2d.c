@@ -232,7 +232,7 @@ static CornuStatus repeated_channels(CornuProgram *program, const CornuOpCall *c
 }
 
 /* Part `number` of `count` along the last axis. */
-static CornuValue part(CornuBuilder *b, CornuValue x, int64_t number, int64_t count)
+static CornuValue channel_part(CornuBuilder *b, CornuValue x, int64_t number, int64_t count)
 {
     if (b->status != CORNU_OK) return CORNU_NO_VALUE;
     const CornuShape s = cornu_program_type(b->program, x).shape;
@@ -259,7 +259,8 @@ static CornuStatus each_group(CornuProgram *program, const CornuOpCall *call, co
     CornuValue *parts = cornu__allocate((size_t)groups, sizeof *parts);
     if (!parts) return CORNU_ERR_MEMORY;
     for (int64_t g = 0; g < groups; g++) {
-        const CornuValue operands[2] = { part(&b, in[0], g, groups), part(&b, in[1], g, groups) };
+        const CornuValue operands[2] = { channel_part(&b, in[0], g, groups),
+                                         channel_part(&b, in[1], g, groups) };
         parts[g] = cornu__build(&b, id, &plain, operands, 2);
     }
     out[0] = groups == 1 ? parts[0]

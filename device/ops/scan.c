@@ -98,7 +98,7 @@ static int64_t scan_flops(const CornuOpCall *call)
 
 /* Where element i of slice t is in the whole; `inner` is the number of elements per step along the
  * axes after that of the steps. */
-static int64_t place(int64_t i, int64_t t, int64_t steps, int64_t inner)
+static int64_t element_of_slice(int64_t i, int64_t t, int64_t steps, int64_t inner)
 {
     return (i / inner * steps + t) * inner + i % inner;
 }
@@ -119,15 +119,17 @@ static CornuStatus run_step(const CornuReferenceCall *call, const CornuBodyMemor
         const int64_t inner = inner_of(call->op.in[k], scan->axis);
         double       *slice = memory->value[body->inputs[k]];
         for (int64_t i = 0; i < cornu__body_count(body, body->inputs[k]); i++)
-            slice[i] = call->in[k][place(i, t, scan->steps, inner)];
+            slice[i] = call->in[k][element_of_slice(i, t, scan->steps, inner)];
     }
     CORNU__TRY(cornu__reference_program(body, memory->value, memory->in, memory->in_type));
     for (int64_t k = 0; k < body->output_count; k++) {
         const CornuValue made = body->outputs[k].value;
         const bool       carry = k < scan->carries;
         const int64_t    inner = carry ? 1 : inner_of(call->out_type[k], scan->axis);
-        for (int64_t i = 0; i < cornu__body_count(body, made); i++)
-            call->out[k][carry ? i : place(i, t, scan->steps, inner)] = memory->value[made][i];
+        for (int64_t i = 0; i < cornu__body_count(body, made); i++) {
+            const int64_t at = carry ? i : element_of_slice(i, t, scan->steps, inner);
+            call->out[k][at] = memory->value[made][i];
+        }
     }
     for (int64_t k = 0; k < scan->carries; k++)
         memcpy(memory->value[body->inputs[k]], call->out[k],

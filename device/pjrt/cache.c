@@ -15,16 +15,19 @@
 /* ---- The key ---- */
 
 /* Each piece with its length: no two lists of pieces have the same bytes. */
-static void add(CornuSha256 *sum, const void *bytes, size_t size)
+static void hash_bytes(CornuSha256 *sum, const void *bytes, size_t size)
 {
     const uint64_t length = size;
     cornu__sha256_add(sum, &length, sizeof length);
     cornu__sha256_add(sum, bytes, size);
 }
 
-static void add_text(CornuSha256 *sum, const char *text) { add(sum, text, strlen(text)); }
+static void add_text(CornuSha256 *sum, const char *text) { hash_bytes(sum, text, strlen(text)); }
 
-static void add_number(CornuSha256 *sum, int64_t number) { add(sum, &number, sizeof number); }
+static void add_number(CornuSha256 *sum, int64_t number)
+{
+    hash_bytes(sum, &number, sizeof number);
+}
 
 /* Packages are updated in place: the path alone would not tell. */
 static void add_plugin(CornuSha256 *sum, const CornuPjrtDevice *device)
@@ -40,7 +43,7 @@ static void add_plugin(CornuSha256 *sum, const CornuPjrtDevice *device)
     add_text(sum, device->platform);
     add_text(sum, device->kind);
     if (cornu__pjrt_try(device->plugin, PJRT_CLIENT_PLATFORM_VERSION, &version))
-        add(sum, version.text, version.size);   /* all of it: device->version may be cut */
+        hash_bytes(sum, version.text, version.size);   /* all of it: device->version may be cut */
 }
 
 /* XLA compiles for the host: its model, the features that the system or a hypervisor leaves of it,
@@ -87,9 +90,9 @@ void cornu__pjrt_cache_open(CornuPjrtCache *cache, const CornuPjrtDevice *device
     }
     cornu__sha256_begin(&sum);
     add_text(&sum, "cornu pjrt key 1");
-    add(&sum, program->format, program->format_size);
-    add(&sum, program->code, program->code_size);
-    add(&sum, options->bytes, options->size);
+    hash_bytes(&sum, program->format, program->format_size);
+    hash_bytes(&sum, program->code, program->code_size);
+    hash_bytes(&sum, options->bytes, options->size);
     add_plugin(&sum, device);
     add_environment(&sum);
     if (device->is_cpu) add_processor(&sum);

@@ -32,7 +32,7 @@ static const int64_t most_bytes = INT64_C(1) << 30;
 /* ---- The folder ---- */
 
 /* False if nothing is to be kept. */
-static bool find(char path[CORNU_PJRT_PATH])
+static bool find_folder(char path[CORNU_PJRT_PATH])
 {
     const char *chosen = cornu__environment("CORNU_PJRT_CACHE");
     if (chosen && strcmp(chosen, "off") == 0) return false;
@@ -57,7 +57,7 @@ void cornu__pjrt_folder_open(CornuPjrtFolder *folder)
 {
     struct stat info;
     *folder = (CornuPjrtFolder){ .descriptor = -1, .most_bytes = most_bytes };
-    if (!find(folder->path)) return;
+    if (!find_folder(folder->path)) return;
     if (cornu__make_folders_above(folder->path) == CORNU_OK) (void)!mkdir(folder->path, 0700);
     folder->descriptor = cornu__open(folder->path, O_RDONLY | O_DIRECTORY, 0);
     if (folder->descriptor < 0 || fstat(folder->descriptor, &info) != 0) {

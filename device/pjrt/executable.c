@@ -14,8 +14,8 @@ void cornu__pjrt_figures(const CornuExecutable *base, CornuCompiledFigures *figu
 }
 
 /* One step: the plugin's executable, of which XLA alone knows the parts. */
-static CornuStatus describe(CornuPjrtExecutable *executable, const CornuProgram *program,
-                            int shards)
+static CornuStatus describe_step(CornuPjrtExecutable *executable, const CornuProgram *program,
+                                 int shards)
 {
     CornuStatistics *statistics = &executable->base.statistics;
     CornuType       *types = cornu__allocate(
@@ -57,7 +57,7 @@ CornuExecutable *cornu__pjrt_compile(CornuDevice *base, const CornuProgram *prog
         CornuCompiledFigures figures = { .has_memory = false };
         cornu__pjrt_read_memory(device->plugin, executable->once.compiled, &figures);
         executable->base.bytes = figures.temporary_bytes;
-        status = describe(executable, program, base->shards);
+        status = describe_step(executable, program, base->shards);
     }
     if (!status) return &executable->base;
     cornu__describe_free(&executable->base);
@@ -98,7 +98,7 @@ static bool runs_ahead(const CornuExecutable *executable)
 
 /* device_s: by shard, what the profiler measured; NULL: it did not. The device's clock is another
  * one, so all its times end when the host saw the last shard end. */
-static void record(CornuExecutable *base, double begin, double end, const double *device_s)
+static void record_times(CornuExecutable *base, double begin, double end, const double *device_s)
 {
     for (int i = 0; i < base->device->shards; i++) {
         CornuStepEvent *event = &base->events[i * base->device->threads];
@@ -123,7 +123,7 @@ static CornuStatus run_timed(CornuPjrtExecutable *executable, CornuBuffer *const
     const double end = cornu__seconds();
     if (profiles) profiles = cornu__pjrt_profile_stop(&profile, shards, end - begin, seconds);
     if (!profiles && !status) device->profiling_fails = true;
-    record(&executable->base, begin, end, profiles ? seconds : NULL);
+    record_times(&executable->base, begin, end, profiles ? seconds : NULL);
     return status;
 }
 

@@ -88,7 +88,7 @@ static Field next(Bytes *from)
     return field;
 }
 
-static Bytes find(Bytes message, int number)
+static Bytes find_field(Bytes message, int number)
 {
     for (Field field; (field = next(&message)).number;)
         if (field.number == number) return field.bytes;
@@ -106,12 +106,12 @@ typedef struct {
 static bool is_fusion(Bytes instruction)
 {
     static const char opcode[] = "fusion";
-    const Bytes       own = find(instruction, 2);
+    const Bytes       own = find_field(instruction, 2);
     return own.at && own.end - own.at == sizeof opcode - 1 &&
            memcmp(own.at, opcode, sizeof opcode - 1) == 0;
 }
 
-static bool add(Inside *inside, uint64_t id)
+static bool add_id(Inside *inside, uint64_t id)
 {
     if (cornu__reserve(&inside->ids, &inside->space, inside->count, 1, sizeof *inside->ids))
         return false;
@@ -123,9 +123,9 @@ static bool add_called(Inside *inside, Bytes instruction)
 {
     for (Field field; (field = next(&instruction)).number;) {
         if (field.number != 38) continue;
-        if (!field.bytes.at && !add(inside, field.value)) return false;
+        if (!field.bytes.at && !add_id(inside, field.value)) return false;
         while (field.bytes.at < field.bytes.end)
-            if (!add(inside, read_varint(&field.bytes))) return false;
+            if (!add_id(inside, read_varint(&field.bytes))) return false;
     }
     return true;
 }
@@ -153,7 +153,7 @@ static int64_t count_in(Bytes computation, const Inside *inside)
 
 static void count_fusions(Bytes program, CornuCompiledFigures *figures)
 {
-    Bytes  module = find(program, 1);
+    Bytes  module = find_field(program, 1);
     Inside inside = { .ids = NULL };
     if (module.at && find_inside(module, &inside)) {
         figures->has_program = true;

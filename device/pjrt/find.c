@@ -61,7 +61,7 @@ typedef struct {
 /* ---- Files ---- */
 
 /* Appends to a pattern; false if it does not fit. */
-static bool append(char pattern[PATTERN], const char *text)
+static bool append_pattern(char pattern[PATTERN], const char *text)
 {
     const size_t length = strlen(pattern), more = strlen(text);
     if (length + more >= PATTERN) return false;
@@ -83,7 +83,7 @@ static bool append_plain(char pattern[PATTERN], const char *text, size_t size)
 }
 
 /* Compares with numbers as numbers: python3.9 is before python3.12. */
-static int compare(const char *a, const char *b)
+static int compare_names(const char *a, const char *b)
 {
     static const char digits[] = "0123456789";
     for (; *a && *b; a++, b++) {
@@ -117,7 +117,8 @@ static bool newest(Search *search, const char *pattern)
         search->status = cornu__fail(CORNU_ERR_MEMORY, "no memory to search for PJRT plugins");
     for (size_t i = 0; failure == 0 && i < files.gl_pathc; i++) {
         const char *file = files.gl_pathv[i];
-        if (strlen(file) < CORNU_PJRT_PATH && (!best || compare(best, file) < 0) && is_file(file))
+        if (strlen(file) < CORNU_PJRT_PATH && (!best || compare_names(best, file) < 0) &&
+            is_file(file))
             best = file;
     }
     if (best) memcpy(search->path, best, strlen(best) + 1);
@@ -133,8 +134,8 @@ static bool find_likely(Search *search, const char *folder)
     char pattern[PATTERN];
     for (size_t i = 0; i < COUNT(likely); i++) {
         *pattern = '\0';
-        if (append(pattern, folder) && append(pattern, "/") && append(pattern, likely[i]) &&
-            newest(search, pattern))
+        if (append_pattern(pattern, folder) && append_pattern(pattern, "/") &&
+            append_pattern(pattern, likely[i]) && newest(search, pattern))
             return true;
     }
     return false;
@@ -180,7 +181,9 @@ static bool find_entry_point(Search *search, const char *packages)
     char   pattern[PATTERN] = "", module[256];
     glob_t files;
     bool   found = false;
-    if (!append(pattern, packages) || !append(pattern, "/*-info/entry_points.txt")) return false;
+    if (!append_pattern(pattern, packages) ||
+        !append_pattern(pattern, "/*-info/entry_points.txt"))
+        return false;
     const int failure = glob(pattern, 0, NULL, &files);
     if (failure == GLOB_NOSPACE)
         search->status = cornu__fail(CORNU_ERR_MEMORY, "no memory to search for PJRT plugins");
@@ -191,7 +194,7 @@ static bool find_entry_point(Search *search, const char *packages)
         const char *end = file + strlen(file);
         for (int slashes = 0; slashes < 2; ) slashes += *--end == '/';
         *pattern = '\0';
-        found = append_plain(pattern, file, (size_t)(end - file)) && append(pattern, "/") &&
+        found = append_plain(pattern, file, (size_t)(end - file)) && append_pattern(pattern, "/") &&
                 append_plain(pattern, module, strlen(module)) && find_likely(search, pattern);
     }
     globfree(&files);
@@ -214,13 +217,13 @@ static bool look_into(Search *search, const char *packages)
         if (strcmp(known[i].name, search->plugin) != 0) continue;
         in_table = true;
         *pattern = '\0';
-        if (append(pattern, packages) && append(pattern, "/") && append(pattern, known[i].file) &&
-            newest(search, pattern))
+        if (append_pattern(pattern, packages) && append_pattern(pattern, "/") &&
+            append_pattern(pattern, known[i].file) && newest(search, pattern))
             return true;
     }
     *pattern = '\0';
     return !in_table &&
-           ((append(pattern, packages) && append(pattern, "/jax_plugins/") &&
+           ((append_pattern(pattern, packages) && append_pattern(pattern, "/jax_plugins/") &&
              append_plain(pattern, search->plugin, strlen(search->plugin)) &&
              find_likely(search, pattern)) ||
             find_entry_point(search, packages));
@@ -232,7 +235,7 @@ static bool look_below(Search *search, const char *folder, size_t size, const ch
     char pattern[PATTERN] = "";
     while (size > 1 && folder[size - 1] == '/') size--;
     return size && folder[0] == '/' && append_plain(pattern, folder, size) &&
-           append(pattern, below) && look_into(search, pattern);
+           append_pattern(pattern, below) && look_into(search, pattern);
 }
 
 /* Below a prefix of Python's: those of Fedora are in lib64, too, and Debian's are called
@@ -280,7 +283,7 @@ static bool look_there(Search *search, const char *folder, size_t size)
 }
 
 /* Whether the plugin is found; its path is in search->path. */
-static bool find(Search *search, const char *plugin)
+static bool find_plugin(Search *search, const char *plugin)
 {
     const char *const library = cornu__environment("TPU_LIBRARY_PATH");
     char              cache[PATH_MAX];
@@ -337,9 +340,9 @@ CornuStatus cornu__pjrt_find(const char *plugin, char path[CORNU_PJRT_PATH])
         return cornu__fail(CORNU_ERR_DEVICE, "CORNU_PJRT is %s, which does not exist; expected a "
                            "PJRT plugin, or a folder of Python packages", chosen);
     if (!*plugin && chosen && !S_ISDIR(file.st_mode)) return copy_path(chosen, path);
-    if (*plugin ? find(&search, plugin)
-                : (cornu__has_tpu() && find(&search, "tpu")) ||
-                  (cornu__has_gpu() && find(&search, "cuda")) || find(&search, "cpu"))
+    if (*plugin ? find_plugin(&search, plugin)
+                : (cornu__has_tpu() && find_plugin(&search, "tpu")) ||
+                  (cornu__has_gpu() && find_plugin(&search, "cuda")) || find_plugin(&search, "cpu"))
         return CORNU_OK;
     if (search.status != CORNU_OK) return search.status;
     return cornu__fail(CORNU_ERR_DEVICE, "no PJRT plugin%s%s; install one (%s), set CORNU_PJRT to "

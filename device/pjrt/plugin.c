@@ -80,7 +80,7 @@ bool cornu__pjrt_has(const CornuPjrtPlugin *plugin, PjrtFunctionId id)
 }
 
 /* For the two functions of errors that return nothing. */
-static void run(const PjrtApi *api, PjrtFunctionId id, void *arguments)
+static void plugin_run(const PjrtApi *api, PjrtFunctionId id, void *arguments)
 {
     typedef void Procedure(void *arguments);
     void (*const function)(void) = (void (*)(void))api->function[id];
@@ -90,7 +90,7 @@ static void run(const PjrtApi *api, PjrtFunctionId id, void *arguments)
 static void destroy_error(const PjrtApi *api, PjrtError *error)
 {
     PjrtErrorDestroy destroy = PJRT_ARGUMENTS(PjrtErrorDestroy, .error = error);
-    if (error) run(api, PJRT_ERROR_DESTROY, &destroy);
+    if (error) plugin_run(api, PJRT_ERROR_DESTROY, &destroy);
 }
 
 /* Destroys the error. */
@@ -99,7 +99,7 @@ static CornuStatus fail(const PjrtApi *api, PjrtFunctionId id, PjrtError *error)
     PjrtErrorGetCode code = PJRT_ARGUMENTS(PjrtErrorGetCode, .error = error);
     PjrtErrorMessage message = PJRT_ARGUMENTS(PjrtErrorMessage, .error = error);
     destroy_error(api, api->function[PJRT_ERROR_GET_CODE](&code));
-    run(api, PJRT_ERROR_MESSAGE, &message);
+    plugin_run(api, PJRT_ERROR_MESSAGE, &message);
     const bool   known = (size_t)code.code < sizeof codes / sizeof *codes;
     const size_t size = message.message ? message.size : 0;
     CornuStatus  status = code.code == PJRT_RESOURCE_EXHAUSTED ? CORNU_ERR_MEMORY
@@ -113,7 +113,7 @@ static CornuStatus fail(const PjrtApi *api, PjrtFunctionId id, PjrtError *error)
     return status;
 }
 
-static CornuStatus call(const PjrtApi *api, PjrtFunctionId id, void *arguments)
+static CornuStatus plugin_call(const PjrtApi *api, PjrtFunctionId id, void *arguments)
 {
     if (!api_has(api, id))
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "pjrt: the plugin (API %d.%d) has no %s",
@@ -124,7 +124,7 @@ static CornuStatus call(const PjrtApi *api, PjrtFunctionId id, void *arguments)
 
 CornuStatus cornu__pjrt_call(const CornuPjrtPlugin *plugin, PjrtFunctionId id, void *arguments)
 {
-    return call(plugin->api, id, arguments);
+    return plugin_call(plugin->api, id, arguments);
 }
 
 static bool try(const PjrtApi *api, PjrtFunctionId id, void *arguments)
@@ -176,7 +176,7 @@ static CornuStatus check_version(const char *path, const PjrtApi *api)
 }
 
 /* The attribute is absent from some plugins: then only the API's version is told. */
-static void describe(CornuPjrtPlugin *plugin)
+static void describe_plugin(CornuPjrtPlugin *plugin)
 {
     const PjrtApi       *api = plugin->api;
     PjrtPluginAttributes all = PJRT_ARGUMENTS(PjrtPluginAttributes, .count = 0);
@@ -251,7 +251,7 @@ static struct {
 static int             loaded_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static CornuStatus load(const char *path, const CornuPjrtPlugin **plugin)
+static CornuStatus load_plugin(const char *path, const CornuPjrtPlugin **plugin)
 {
     void           *library;
     CornuPjrtPlugin new = { .api = NULL };
@@ -271,9 +271,9 @@ static CornuStatus load(const char *path, const CornuPjrtPlugin **plugin)
         return cornu__fail(CORNU_ERR_DEVICE, "%s: more than %d plugins in a process", path,
                            MOST_PLUGINS);
     PjrtPluginInitialize initialize = { .head = { sizeof initialize, NULL } };
-    const CornuStatus    status = call(new.api, PJRT_PLUGIN_INITIALIZE, &initialize);
+    const CornuStatus    status = plugin_call(new.api, PJRT_PLUGIN_INITIALIZE, &initialize);
     if (status != CORNU_OK) return cornu__fail_prefix(status, path);
-    describe(&new);
+    describe_plugin(&new);
     cornu__log(CORNU_LOG_INFO, "loaded %s: %s", path, new.versions);
     loaded[loaded_count].library = library;
     loaded[loaded_count].plugin = new;
@@ -284,7 +284,7 @@ static CornuStatus load(const char *path, const CornuPjrtPlugin **plugin)
 CornuStatus cornu__pjrt_load(const char *path, const CornuPjrtPlugin **plugin)
 {
     pthread_mutex_lock(&lock);
-    const CornuStatus status = load(path, plugin);
+    const CornuStatus status = load_plugin(path, plugin);
     pthread_mutex_unlock(&lock);
     return status;
 }

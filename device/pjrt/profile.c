@@ -10,7 +10,7 @@ static const char options[] = { 5 << 3, 1, 3 << 3, 1 };
 
 static const char fallback[] = "steps are timed by wall clock";
 
-static const PjrtProfilerApi *find(const PjrtApi *api)
+static const PjrtProfilerApi *find_profiler(const PjrtApi *api)
 {
     const PjrtExtension *extension = api->head.extension;
     while (extension && extension->type != PJRT_PROFILER_EXTENSION) extension = extension->next;
@@ -20,8 +20,8 @@ static const PjrtProfilerApi *find(const PjrtApi *api)
 }
 
 /* Whether it succeeded. */
-static bool call(const PjrtProfilerApi *api, PjrtProfilerFunction *function, const char *name,
-                 void *arguments)
+static bool profiler_call(const PjrtProfilerApi *api, PjrtProfilerFunction *function,
+                          const char *name, void *arguments)
 {
     PjrtProfilerError *error = function(arguments);
     if (!error) return true;
@@ -39,7 +39,8 @@ static bool call(const PjrtProfilerApi *api, PjrtProfilerFunction *function, con
 static void destroy(CornuPjrtProfile *profile)
 {
     PjrtProfilerCall arguments = { sizeof arguments, profile->profiler };
-    if (profile->profiler) call(profile->api, profile->api->destroy, "destroy", &arguments);
+    if (profile->profiler)
+        profiler_call(profile->api, profile->api->destroy, "destroy", &arguments);
     profile->profiler = NULL;
 }
 
@@ -47,17 +48,19 @@ bool cornu__pjrt_profile_start(CornuPjrtProfile *profile, const CornuPjrtPlugin 
 {
     PjrtProfilerCreate create = { .size = sizeof create, .options = options,
                                   .options_size = sizeof options };
-    *profile = (CornuPjrtProfile){ .api = find(plugin->api) };
-    if (!profile->api || !call(profile->api, profile->api->create, "create", &create)) return false;
+    *profile = (CornuPjrtProfile){ .api = find_profiler(plugin->api) };
+    if (!profile->api || !profiler_call(profile->api, profile->api->create, "create", &create))
+        return false;
     profile->profiler = create.profiler;
     PjrtProfilerCall start = { sizeof start, profile->profiler };
-    if (profile->profiler && call(profile->api, profile->api->start, "start", &start)) return true;
+    if (profile->profiler && profiler_call(profile->api, profile->api->start, "start", &start))
+        return true;
     destroy(profile);
     return false;
 }
 
 /* Whether times of so many devices (-1: the profile is damaged) are to be believed. */
-static bool check(int found, int shards, const double *seconds, double most_s)
+static bool times_are_plausible(int found, int shards, const double *seconds, double most_s)
 {
     if (found < 0) {
         cornu__log(CORNU_LOG_WARNING, "pjrt: the profile is damaged; %s", fallback);
@@ -84,14 +87,15 @@ static bool collect(const CornuPjrtProfile *profile, int shards, double most_s, 
     PjrtProfilerFunction *function = profile->api->collect;
     PjrtProfilerCollect   collect = { .size = sizeof collect, .profiler = profile->profiler };
     unsigned char        *own = NULL;
-    bool                  ok = call(profile->api, function, "collect", &collect);
+    bool                  ok = profiler_call(profile->api, function, "collect", &collect);
     if (ok && !collect.bytes && collect.bytes_size > 0) {
         collect.bytes = own = cornu__allocate(collect.bytes_size, 1);
-        ok = own && call(profile->api, function, "collect", &collect);
+        ok = own && profiler_call(profile->api, function, "collect", &collect);
     }
-    if (ok)
-        ok = check(cornu__xspace_seconds(collect.bytes, collect.bytes_size, shards, seconds),
-                   shards, seconds, most_s);
+    if (ok) {
+        const int found = cornu__xspace_seconds(collect.bytes, collect.bytes_size, shards, seconds);
+        ok = times_are_plausible(found, shards, seconds, most_s);
+    }
     cornu__release(own);
     return ok;
 }
@@ -100,7 +104,7 @@ bool cornu__pjrt_profile_stop(CornuPjrtProfile *profile, int shards, double most
                               double *seconds)
 {
     PjrtProfilerCall stop = { sizeof stop, profile->profiler };
-    const bool       ok = call(profile->api, profile->api->stop, "stop", &stop) &&
+    const bool       ok = profiler_call(profile->api, profile->api->stop, "stop", &stop) &&
                           collect(profile, shards, most_s, seconds);
     destroy(profile);
     return ok;

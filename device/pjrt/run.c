@@ -31,7 +31,7 @@ static CornuStatus report(const Found *found, int64_t runs_ago, int shards)
 
 /* The first step with bad data; of that the first shard, of that the first op, and its first
  * row. */
-static CornuStatus check(const CornuPjrtDevice *device, const CornuPjrtFlight *flight)
+static CornuStatus check_data(const CornuPjrtDevice *device, const CornuPjrtFlight *flight)
 {
     const CornuModule *module = flight->module;
     Found              first = { .check = NULL };
@@ -64,7 +64,7 @@ CornuStatus cornu__pjrt_settle(CornuPjrtDevice *device)
         cornu__pjrt_destroy(device, flight.checks[i]);
     }
     if (!status) status = flight.failure;
-    return status ? status : check(device, &flight);
+    return status ? status : check_data(device, &flight);
 }
 
 /* ---- Starting ---- */

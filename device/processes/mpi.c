@@ -47,7 +47,7 @@ typedef struct {
     Control               heard, told;
 } Mpi;
 
-static CornuStatus check(const Mpi *mpi, int error)
+static CornuStatus mpi_check(const Mpi *mpi, int error)
 {
     char why[200];
     if (!error) return CORNU_OK;
@@ -69,7 +69,7 @@ static CornuStatus reserve(Mpi *mpi, int count)
     CORNU__TRY(cornu__reserve(&mpi->ranks, &mpi->space, before, count - before,
                               sizeof *mpi->ranks));
     for (int i = before; i < mpi->space; i++) mpi->ranks[i] = -1;
-    return check(mpi, mpi->plugin->reserve(mpi->space));
+    return mpi_check(mpi, mpi->plugin->reserve(mpi->space));
 }
 
 static int count_parts(const CornuMessage *messages, int count)
@@ -95,7 +95,7 @@ static CornuStatus start_parts(Mpi *mpi, const CornuMessage *messages, int count
             const int    error = out ? mpi->plugin->send(request, data, bytes, rank, TAG_MESSAGE)
                                      : mpi->plugin->receive(request, data, bytes, rank,
                                                             TAG_MESSAGE);
-            CORNU__TRY(check(mpi, error));
+            CORNU__TRY(mpi_check(mpi, error));
             mpi->ranks[request] = rank;
             mpi->active++;
             (*parts)++;
@@ -119,16 +119,16 @@ static CornuStatus start(Mpi *mpi)
         peer->awaited = 0;
         if (rank == own) continue;
         if (cornu__frame_count(exchange->receives, exchange->receive_count, rank, &bytes)) {
-            CORNU__TRY(check(mpi, mpi->plugin->receive(frame_in(rank), &peer->in, sizeof peer->in,
-                                                       rank, TAG_FRAME)));
+            CORNU__TRY(mpi_check(mpi, mpi->plugin->receive(frame_in(rank), &peer->in,
+                                                           sizeof peer->in, rank, TAG_FRAME)));
             mpi->ranks[frame_in(rank)] = rank;
             mpi->active++;
             peer->awaited = -1;
         }
         if (!cornu__frame_count(exchange->sends, exchange->send_count, rank, &bytes)) continue;
         peer->out = cornu__frame_make(CORNU_FRAME_MESSAGES, exchange, bytes);
-        CORNU__TRY(check(mpi, mpi->plugin->send(frame_out(mpi, rank), &peer->out, sizeof peer->out,
-                                                rank, TAG_FRAME)));
+        CORNU__TRY(mpi_check(mpi, mpi->plugin->send(frame_out(mpi, rank), &peer->out,
+                                                    sizeof peer->out, rank, TAG_FRAME)));
         mpi->ranks[frame_out(mpi, rank)] = rank;
         mpi->active++;
         CORNU__TRY(start_parts(mpi, exchange->sends, exchange->send_count, rank, true, &parts));
@@ -157,7 +157,7 @@ static CornuStatus test_all(Mpi *mpi, bool *moved)
         const int rank = mpi->ranks[i];
         int       done = 0;
         if (rank < 0 || (i >= 2 * size && i < first_part(mpi))) continue;
-        CORNU__TRY(check(mpi, mpi->plugin->test(i, &done)));
+        CORNU__TRY(mpi_check(mpi, mpi->plugin->test(i, &done)));
         if (!done) continue;
         *moved = true;
         mpi->ranks[i] = -1;
@@ -174,11 +174,11 @@ static CornuStatus hear(Mpi *mpi)
     const int request = control_out(mpi, mpi->transport.rank);
     for (;;) {
         int rank, done = 0;
-        CORNU__TRY(check(mpi, mpi->plugin->probe(TAG_CONTROL, &rank)));
+        CORNU__TRY(mpi_check(mpi, mpi->plugin->probe(TAG_CONTROL, &rank)));
         if (rank < 0) return CORNU_OK;
-        CORNU__TRY(check(mpi, mpi->plugin->receive(request, &mpi->heard, sizeof mpi->heard, rank,
-                                                   TAG_CONTROL)));
-        while (!done) CORNU__TRY(check(mpi, mpi->plugin->test(request, &done)));
+        CORNU__TRY(mpi_check(mpi, mpi->plugin->receive(request, &mpi->heard, sizeof mpi->heard,
+                                                       rank, TAG_CONTROL)));
+        while (!done) CORNU__TRY(mpi_check(mpi, mpi->plugin->test(request, &done)));
         CORNU__TRY(cornu__frame_check(&mpi->heard.frame, rank));
         mpi->peers[rank].heard_s = cornu__seconds();
         mpi->heard.message[sizeof mpi->heard.message - 1] = '\0';
@@ -197,11 +197,12 @@ static CornuStatus send_control(Mpi *mpi, const void *control, size_t bytes, boo
         int       done = 0;
         if (rank == mpi->transport.rank) continue;
         if (mpi->ranks[request] >= 0) {
-            CORNU__TRY(check(mpi, mpi->plugin->test(request, &done)));
+            CORNU__TRY(mpi_check(mpi, mpi->plugin->test(request, &done)));
             if (done) mpi->ranks[request] = -1;
         }
         if (mpi->ranks[request] < 0 && wanted[rank]) {
-            CORNU__TRY(check(mpi, mpi->plugin->send(request, control, bytes, rank, TAG_CONTROL)));
+            CORNU__TRY(mpi_check(mpi, mpi->plugin->send(request, control, bytes, rank,
+                                                        TAG_CONTROL)));
             mpi->ranks[request] = rank;
             wanted[rank] = false;
         }
@@ -340,8 +341,8 @@ static const CornuTransportClass mpi_transport = {
 };
 
 /* Another MPI's plugin would see as many groups of one. */
-static CornuStatus compare(const CornuMpiLauncher *launcher, int rank, int size,
-                           const char *library)
+static CornuStatus compare_groups(const CornuMpiLauncher *launcher, int rank, int size,
+                                  const char *library)
 {
     if (rank == launcher->rank && size == launcher->count) return CORNU_OK;
     return cornu__fail(CORNU_ERR_PROCESS, "rank %d of %d by %s is rank %d of %d by %s: the "
@@ -360,8 +361,8 @@ CornuTransport *cornu__mpi_open(const CornuMpiLauncher *launcher, const _Atomic 
     mpi->plugin = plugin;
     mpi->transport = (CornuTransport){ .class = &mpi_transport, .rank = launcher->rank,
                                        .stop = stop, .failed = true };
-    if (check(mpi, plugin->open(&rank, &size, library, sizeof library)) ||
-        compare(launcher, rank, size, library))
+    if (mpi_check(mpi, plugin->open(&rank, &size, library, sizeof library)) ||
+        compare_groups(launcher, rank, size, library))
         goto fail;
     mpi->transport.size = size;
     snprintf(mpi->transport.description, sizeof mpi->transport.description, "%s", library);

@@ -84,7 +84,7 @@ static void list_places(char places[PLACES][PATH], const char *name)
     snprintf(places[4], PATH, "%s", name);
 }
 
-static const CornuMpiPlugin *load(const char *path, char *why, size_t size)
+static const CornuMpiPlugin *load_library(const char *path, char *why, size_t size)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
@@ -112,7 +112,7 @@ CornuStatus cornu__mpi_load(const CornuMpiLauncher *launcher, const CornuMpiPlug
     char                     name[64] = "", why[300] = "";
     static char              places[PLACES][PATH];   /* by the group's thread alone */
     if (chosen) {
-        *plugin = load(chosen, why, sizeof why);
+        *plugin = load_library(chosen, why, sizeof why);
         return *plugin ? CORNU_OK
                        : cornu__fail(CORNU_ERR_UNSUPPORTED, "CORNU_MPI is \"%s\", which cannot be "
                                      "loaded%s%s", chosen, *why ? ": " : "", why);
@@ -122,7 +122,8 @@ CornuStatus cornu__mpi_load(const CornuMpiLauncher *launcher, const CornuMpiPlug
         snprintf(name, sizeof name, "libcornu_mpi_%s.so", libraries[k]);
         list_places(places, name);
         for (int i = 0; i < PLACES; i++)
-            if (places[i][0] && (*plugin = load(places[i], why, sizeof why))) return CORNU_OK;
+            if (places[i][0] && (*plugin = load_library(places[i], why, sizeof why)))
+                return CORNU_OK;
     }
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s has started this process as rank %d of %d, but "
                        "Cornu's plugin for its MPI, %s, cannot be loaded (%s); make deps-mpi && "

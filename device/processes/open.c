@@ -31,7 +31,7 @@ static void read_host(char *host, size_t size)
         snprintf(host + length, size - length, " %llu", (unsigned long long)network.st_ino);
 }
 
-static CornuStatus describe(Rank *rank, const CornuLaunch *launch)
+static CornuStatus describe_rank(Rank *rank, const CornuLaunch *launch)
 {
     CornuIsa isa;
     memset(rank, 0, sizeof *rank);
@@ -44,8 +44,8 @@ static CornuStatus describe(Rank *rank, const CornuLaunch *launch)
 }
 
 /* all[r * bytes ...] = rank r's, which is there already on rank r. */
-static CornuStatus gather(CornuTransport *transport, const char *what, uint64_t number,
-                          double timeout_s, void *all, size_t bytes)
+static CornuStatus gather_ranks(CornuTransport *transport, const char *what, uint64_t number,
+                                double timeout_s, void *all, size_t bytes)
 {
     const int     rank = transport->rank, size = transport->size;
     CornuMessage *messages = cornu__allocate(2 * (size_t)size, sizeof *messages);
@@ -64,7 +64,7 @@ static CornuStatus gather(CornuTransport *transport, const char *what, uint64_t 
     return status;
 }
 
-static CornuStatus compare(const Rank *all, int size)
+static CornuStatus compare_ranks(const Rank *all, int size)
 {
     for (int i = 1; i < size; i++) {
         const struct { const char *what, *own, *first; } same[] = {
@@ -110,8 +110,8 @@ static CornuStatus gather_addresses(CornuTransport *mpi, CornuLaunch *launch, bo
     for (size_t i = 0; i < size; i++) launch->workers[i] = all[i].address;
     CORNU__TRY(cornu__random_bytes(&own->key, sizeof own->key));
     CORNU__TRY(cornu__mesh_listen(launch, one_host, own->address, sizeof own->address));
-    CORNU__TRY(gather(mpi, "addresses", CORNU_EXCHANGE_ADDRESSES, launch->timeout_s, all,
-                      sizeof *all));
+    CORNU__TRY(gather_ranks(mpi, "addresses", CORNU_EXCHANGE_ADDRESSES, launch->timeout_s, all,
+                            sizeof *all));
     launch->key = all[0].key;
     return CORNU_OK;
 }
@@ -132,7 +132,7 @@ static CornuStatus build_mesh(CornuTransport **transport, CornuLaunch *launch, b
 }
 
 /* On failure *transport is what has been opened so far. */
-static CornuStatus choose(CornuTransport **transport, CornuLaunch *launch, int hosts)
+static CornuStatus choose_transport(CornuTransport **transport, CornuLaunch *launch, int hosts)
 {
     const char     *wanted = launch->transport;
     const bool      mpi = launch->mpi.name, any = strcmp(wanted, "auto") == 0;
@@ -169,13 +169,13 @@ static CornuStatus meet(CornuTransport **transport, CornuLaunch *launch, char *d
 {
     const int   ranks = (*transport)->size;
     Rank       *all = cornu__allocate((size_t)ranks, sizeof *all);
-    CornuStatus status = all ? describe(&all[launch->rank], launch) : CORNU_ERR_MEMORY;
+    CornuStatus status = all ? describe_rank(&all[launch->rank], launch) : CORNU_ERR_MEMORY;
     if (!status)
-        status = gather(*transport, "meeting", CORNU_EXCHANGE_MEET, launch->timeout_s, all,
-                        sizeof *all);
-    if (!status) status = compare(all, ranks);
+        status = gather_ranks(*transport, "meeting", CORNU_EXCHANGE_MEET, launch->timeout_s, all,
+                              sizeof *all);
+    if (!status) status = compare_ranks(all, ranks);
     const int hosts = status ? 0 : count_hosts(all, ranks);
-    if (!status) status = choose(transport, launch, hosts);
+    if (!status) status = choose_transport(transport, launch, hosts);
     if (!status) describe_group(*transport, launch, hosts, description, size);
     cornu__release(all);
     return status;

@@ -97,8 +97,8 @@ static void last_uses(const CornuProgram *program, int *last)
 }
 
 /* Gives the value the smallest free array that is large enough, or a new one. */
-static CornuStatus place(Executable *executable, int64_t *space, bool *taken, int64_t count,
-                         int *slot)
+static CornuStatus place_value(Executable *executable, int64_t *space, bool *taken, int64_t count,
+                               int *slot)
 {
     int best = -1;
     for (int i = 0; i < executable->owned_count; i++)
@@ -124,8 +124,8 @@ static CornuStatus place_values(Executable *executable, const CornuProgram *prog
     for (int i = -1; i < program->op_count; i++) { /* -1: the inputs */
         for (int v = 0; v < program->value_count; v++) {
             if (program->values[v].op != i) continue;
-            CORNU__TRY(place(executable, plan->space, plan->taken, count_of(program, v),
-                             &plan->slot[v]));
+            CORNU__TRY(place_value(executable, plan->space, plan->taken, count_of(program, v),
+                                   &plan->slot[v]));
             executable->value[v] = executable->owned[plan->slot[v]];
         }
         for (int v = 0; v < program->value_count; v++)
@@ -195,7 +195,7 @@ static void count_work(CornuStatistics *statistics, const CornuProgram *program)
 }
 
 /* A step per op. */
-static CornuStatus describe(CornuExecutable *base, const CornuProgram *program)
+static CornuStatus describe_steps(CornuExecutable *base, const CornuProgram *program)
 {
     CORNU__TRY(cornu__describe_begin(base, program, program->op_count));
     for (int i = 0; i < program->op_count; i++) {
@@ -220,7 +220,7 @@ static CornuExecutable *reference_compile(CornuDevice *device, const CornuProgra
     executable->base.program = (CornuProgram *)program;
     count_work(&executable->base.statistics, program);
     if (plan_into(executable, program) == CORNU_OK &&
-        describe(&executable->base, program) == CORNU_OK) {
+        describe_steps(&executable->base, program) == CORNU_OK) {
         executable->base.bytes = executable->base.statistics.bytes_planned;
         return &executable->base;
     }

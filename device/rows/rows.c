@@ -159,7 +159,8 @@ static bool rows_of(const Analysis *of, const Operand *in, int count, int *axis,
 }
 
 /* A result of an op that reads its operands along axes. */
-static Value join(const Analysis *of, const Operand *in, int count, int varies, CornuShape shape)
+static Value join_operands(const Analysis *of, const Operand *in, int count, int varies,
+                           CornuShape shape)
 {
     Value value = { .kind = OF_NONE };
     int   axis;
@@ -201,8 +202,8 @@ static Value result(const Analysis *of, const CornuOpCall *call, const CornuType
         c.operand = i;
         varies = in[i].varies = rule(&c, in[i].to);
     }
-    return varies < 0 ? read_all(in, call->in_count)
-                      : join(of, in, call->in_count, call->in_count ? 0 : varies, out->shape);
+    if (varies < 0) return read_all(in, call->in_count);
+    return join_operands(of, in, call->in_count, call->in_count ? 0 : varies, out->shape);
 }
 
 /* ---- Bodies ---- */
@@ -218,14 +219,14 @@ static Value stepped(const Analysis *of, const Value *value, CornuShape from, Co
     for (int a = 0; a < from.rank; a++)
         in.to[a] = less && a == axis ? CORNU_AXIS_READ : less ? a - (a > axis) : a + (a >= axis);
     in.varies = less ? 0 : 1 << axis;
-    return join(of, &in, 1, 0, to);
+    return join_operands(of, &in, 1, 0, to);
 }
 
-static Value both(const Analysis *of, const Value *a, const Value *b, CornuShape shape)
+static Value value_of_both(const Analysis *of, const Value *a, const Value *b, CornuShape shape)
 {
     Operand in[2] = { { .value = a, .shape = shape }, { .value = b, .shape = shape } };
     for (int i = 0; i < shape.rank; i++) in[0].to[i] = in[1].to[i] = i;
-    return join(of, in, 2, 0, shape);
+    return join_operands(of, in, 2, 0, shape);
 }
 
 /* The carries begin as given and are what all steps leave: until they no longer change. */
@@ -249,7 +250,7 @@ static CornuStatus find_scan(Analysis *of, const CornuOpCall *call, const CornuT
             Value *carry = &body[program->inputs[i]];
             Value  next = { .kind = OF_ALL };
             if (turn <= 4 * carries + 4)
-                next = both(of, carry, &body[program->outputs[i].value], in[i].shape);
+                next = value_of_both(of, carry, &body[program->outputs[i].value], in[i].shape);
             changes |= !equal(carry, &next);
             *carry = next;
         }

@@ -9,7 +9,11 @@
 #include "../ops/attention.h"
 
 /* Sums and products of counts saturate at INT64_MAX. */
-static int64_t add(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
+static int64_t saturating_add(int64_t a, int64_t b)
+{
+    return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
 #define TIMES(...)                                                        \
     cornu__flops((int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), \
                  (const int64_t[]){ __VA_ARGS__ })
@@ -257,13 +261,13 @@ static void add_product(CornuTpuOp *op, const Setting *setting, CornuDtype dtype
                                       (int64_t)(profile->vmem_mib.value * 0x1p20));
     }
     const double runs = (double)times * passes;
-    op->cycles.folds = add(op->cycles.folds, TIMES(times, one.folds));
-    op->cycles.padded_macs = add(op->cycles.padded_macs, TIMES(times, one.padded_macs));
+    op->cycles.folds = saturating_add(op->cycles.folds, TIMES(times, one.folds));
+    op->cycles.padded_macs = saturating_add(op->cycles.padded_macs, TIMES(times, one.padded_macs));
     op->cycles.ideal += runs * one.ideal;
     op->cycles.overlapped += runs * one.overlapped;
     op->cycles.no_overlap += runs * one.no_overlap;
-    op->vector_ops = add(op->vector_ops, TIMES(times, passes, partial_sums(product, rows, columns,
-                                                                           arrays)));
+    const int64_t partial = partial_sums(product, rows, columns, arrays);
+    op->vector_ops = saturating_add(op->vector_ops, TIMES(times, passes, partial));
 }
 
 /* How well the arrays are used by the products of a step. */
@@ -288,7 +292,7 @@ static void model_collective(CornuTpuOp *op, Setting *setting, CornuOpId id, int
     if (setting->collective != id) setting->collected = 0;
     const CornuTpuExchange before = cornu_tpu_all_reduce(setting->profile, setting->slice,
                                                          setting->collected);
-    setting->collected = add(setting->collected, bytes);
+    setting->collected = saturating_add(setting->collected, bytes);
     const CornuTpuExchange after = cornu_tpu_all_reduce(setting->profile, setting->slice,
                                                         setting->collected);
     op->link_bytes = bytes / parts;
@@ -312,13 +316,13 @@ static void add_attention(CornuTpuOp *op, const Setting *setting, const CornuOpC
     int64_t         useful = 0;
     for (int i = 0; i < count; i++) {
         const CornuTpuProduct p = products[i];
-        useful = add(useful, TIMES(p.count, p.m, p.k, p.n));
+        useful = saturating_add(useful, TIMES(p.count, p.m, p.k, p.n));
         add_product(op, setting, call->in[0].dtype, p, times);
     }
     const CornuAttentionExtents e = cornu__attention_extents(call);
     const int64_t pairs = TIMES(e.batch, e.heads, e.queries, e.keys);
-    op->useful_macs = add(op->useful_macs, TIMES(times, useful));
-    op->vector_ops = add(op->vector_ops, TIMES(times, pairs, VECTOR_OPS));
+    op->useful_macs = saturating_add(op->useful_macs, TIMES(times, useful));
+    op->vector_ops = saturating_add(op->vector_ops, TIMES(times, pairs, VECTOR_OPS));
 }
 
 /* Adds `times` runs of an op, one after the other, to the MXU or to the vector unit. */
@@ -340,8 +344,8 @@ static void add_op(CornuTpuOp *op, const Setting *setting, const CornuProgram *p
                                                                           recorded->out_first));
     const int64_t   useful = product.count ? useful_macs(&call, product) : 0;
     const int64_t   rest = larger(0, cornu_op_flops(&call) - useful - useful);
-    op->useful_macs = add(op->useful_macs, TIMES(times, useful));
-    op->vector_ops = add(op->vector_ops, TIMES(times, rest));
+    op->useful_macs = saturating_add(op->useful_macs, TIMES(times, useful));
+    op->vector_ops = saturating_add(op->vector_ops, TIMES(times, rest));
     if (is_recurrent(call.id)) {
         times = TIMES(times, product.count);
         product.count = 1;
@@ -378,9 +382,9 @@ static CornuTpuOp model_op(Setting *setting, const CornuExecutableStep *step)
     rate_products(&op, setting->profile);
     setting->collective = collective;
     for (int i = 0; i < step->in_count; i++)
-        op.hbm_bytes = add(op.hbm_bytes, cornu_tpu_hbm_bytes(step->in[i]));
+        op.hbm_bytes = saturating_add(op.hbm_bytes, cornu_tpu_hbm_bytes(step->in[i]));
     for (int i = 0; i < step->out_count; i++)
-        op.hbm_bytes = add(op.hbm_bytes, cornu_tpu_hbm_bytes(step->out[i]));
+        op.hbm_bytes = saturating_add(op.hbm_bytes, cornu_tpu_hbm_bytes(step->out[i]));
     if (collective == CORNU_OP_COUNT && works_on_slices(setting, step)) {
         op.vector_ops = (int64_t)((double)op.vector_ops * setting->shrunk);
         op.hbm_bytes = (int64_t)((double)op.hbm_bytes * setting->shrunk);
@@ -404,12 +408,13 @@ static void sum_up(CornuTpuModel *model, int64_t infeed_bytes, int64_t iteration
     double                 cell_cycles = 0.0;
     for (int i = 0; i < model->op_count; i++) {
         const CornuTpuOp *op = &model->ops[i];
-        model->useful_macs = add(model->useful_macs, TIMES(op->passes, op->useful_macs));
-        model->padded_macs = add(model->padded_macs, TIMES(op->passes, op->cycles.padded_macs));
-        model->folds = add(model->folds, TIMES(op->passes, op->cycles.folds));
-        model->vector_ops = add(model->vector_ops, op->vector_ops);
-        model->hbm_bytes = add(model->hbm_bytes, op->hbm_bytes);
-        model->link_bytes = add(model->link_bytes, op->link_bytes);
+        model->useful_macs = saturating_add(model->useful_macs, TIMES(op->passes, op->useful_macs));
+        model->padded_macs = saturating_add(model->padded_macs,
+                                            TIMES(op->passes, op->cycles.padded_macs));
+        model->folds = saturating_add(model->folds, TIMES(op->passes, op->cycles.folds));
+        model->vector_ops = saturating_add(model->vector_ops, op->vector_ops);
+        model->hbm_bytes = saturating_add(model->hbm_bytes, op->hbm_bytes);
+        model->link_bytes = saturating_add(model->link_bytes, op->link_bytes);
         model->wire_bytes += op->wire_bytes;
         model->mxu_s += op->mxu_s;
         model->vector_s += op->vector_s;
@@ -439,8 +444,8 @@ static void sum_up(CornuTpuModel *model, int64_t infeed_bytes, int64_t iteration
     model->bound = worst.bound;
 }
 
-static CornuStatus check(const CornuTpuModelConfig *config, const CornuTpuProfile *profile,
-                         int64_t shards)
+static CornuStatus check_model(const CornuTpuModelConfig *config, const CornuTpuProfile *profile,
+                               int64_t shards)
 {
     const CornuTpuSlice pod = cornu_tpu_pod(profile);
     const int compiled_for = config->executable ? config->executable->device->shards : 0;
@@ -497,7 +502,8 @@ static int64_t fed_bytes(const CornuProgram *recorded, int64_t shards)
         bool                     variable = !in->varies;
         for (int k = 0; k < recorded->output_count; k++)
             variable = variable || recorded->outputs[k].alias == i;
-        if (!variable) bytes = add(bytes, TIMES(shards, (int64_t)cornu_type_bytes(in->type)));
+        if (variable) continue;
+        bytes = saturating_add(bytes, TIMES(shards, (int64_t)cornu_type_bytes(in->type)));
     }
     return bytes;
 }
@@ -544,7 +550,7 @@ CornuTpuModel *cornu_tpu_model_from(const CornuTpuModelConfig *config)
     const CornuExecutable *executable = config->executable;
     const CornuTpuProfile *profile = profile_of(config);
     const int64_t          shards = shards_of(config, profile);
-    if (check(config, profile, shards) != CORNU_OK) return cornu__null();
+    if (check_model(config, profile, shards) != CORNU_OK) return cornu__null();
     const CornuProgram *program = executable ? executable->compiled : config->program;
     const CornuTpuSlice chosen = cornu_tpu_slice(profile, shards);
     const CornuTpuSlice slice = config->wrapped ? cornu_tpu_wrapped(chosen) : chosen;

@@ -54,7 +54,7 @@ static bool find_real(CornuTpuTarget *target, const char *name)
     return true;
 }
 
-static CornuStatus choose(CornuTpuTarget *target)
+static CornuStatus choose_target(CornuTpuTarget *target)
 {
     target->profile = cornu_tpu_profile(NULL);
     const char *wish = cornu__environment("CORNU_TPU");
@@ -87,7 +87,7 @@ CornuStatus cornu_tpu_resolve(CornuTpuTarget *target)
 {
     *target = (CornuTpuTarget){ .workers = 1 };
     if (cornu_error_pending()) return cornu_error_status();
-    CORNU__TRY(choose(target));
+    CORNU__TRY(choose_target(target));
     if (*target->refused) cornu__log(CORNU_LOG_WARNING, "%s", target->refused);
     const char *profile = target->profile->name;
     if (!target->is_real) {

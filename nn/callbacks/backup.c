@@ -290,8 +290,8 @@ static CornuStatus train_batch_end(CornuCallback *base, CornuModel *model, int64
 }
 
 /* The position is already that of the next epoch. */
-static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
-                             const CornuLogs *logs)
+static CornuStatus backup_epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
+                                    const CornuLogs *logs)
 {
     Backup *self = (Backup *)base;
     char    where[80];
@@ -452,7 +452,7 @@ CornuCallback *cornu_backup_and_restore_from(const CornuBackupAndRestoreConfig *
     *self = (Backup){
         .base = { .runs_last = true, .train_begin = train_begin,
                   .wants_batch_logs = wants_batch_logs, .train_batch_end = train_batch_end,
-                  .epoch_end = epoch_end,
+                  .epoch_end = backup_epoch_end,
                   .train_end = train_end, .free = free_backup },
         .folder = copy_folder(config->backup_dir), .descriptor = -1,
         .save_freq = config->save_freq, .keep = config->keep ? config->keep : 2,

@@ -52,7 +52,7 @@ static CornuStatus add_value(Values *values, const char *name, CornuVariable *va
     return value->name && value->array.data ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-static CornuStatus add(Values *values, const char *name, CornuVariable *variable)
+static CornuStatus add_variable(Values *values, const char *name, CornuVariable *variable)
 {
     char others[NAME_SIZE + 300];   /* longer than a name of the optimizer's variables */
     CORNU__TRY(add_value(values, name, variable, 0));
@@ -73,7 +73,7 @@ static CornuStatus add_layer_states(Values *values, const CornuLayer *layer, int
         for (int k = 0; k < values->count; k++) known |= values->items[k].variable == state;
         if (known) continue;
         snprintf(name, sizeof name, "@state/%d", (*number)++);
-        CORNU__TRY(add(values, name, state));
+        CORNU__TRY(add_variable(values, name, state));
     }
     for (int i = 0; i < layer->inner_count; i++)
         CORNU__TRY(add_layer_states(values, layer->inner[i], number));
@@ -87,17 +87,17 @@ static CornuStatus list_values(const CornuModel *model, Values *values)
     *values = (Values){ .count = 0 };
     for (int i = 0; i < cornu_model_weight_count(model); i++) {
         const CornuWeight *weight = cornu_model_weight(model, i);
-        CORNU__TRY(add(values, weight->path, weight->variable));
+        CORNU__TRY(add_variable(values, weight->path, weight->variable));
     }
     for (int i = 0; i < cornu__model_kept_count(model); i++) {
         CornuVariable *variable = cornu_model_optimizer_variable(model, i);
-        CORNU__TRY(add(values, cornu_variable_name(variable), variable));
+        CORNU__TRY(add_variable(values, cornu_variable_name(variable), variable));
     }
     for (int i = 0; i < model->tracked_count; i++) {
         const int first = values->count;
         for (int s = 0; s < model->tracked[i].state_count; s++) {
             snprintf(name, sizeof name, "@metric/%s/%d", model->tracked[i].name, s);
-            CORNU__TRY(add(values, name, model->tracked[i].states[s]));
+            CORNU__TRY(add_variable(values, name, model->tracked[i].states[s]));
         }
         for (int v = first; v < values->count; v++)
             values->items[v].any = model->tracked[i].metric != NULL;

@@ -21,9 +21,9 @@ typedef struct {
     bool   overflow;
 } Path;
 
-static void append(Path *path, const char *format, ...) CORNU__PRINTF(2, 3);
+static void append_path(Path *path, const char *format, ...) CORNU__PRINTF(2, 3);
 
-static void append(Path *path, const char *format, ...)
+static void append_path(Path *path, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -71,16 +71,16 @@ static bool append_value(Path *path, double value, bool whole, Format format)
     if (type == 'd' && (!whole || format.precision >= 0)) return false;
     if (!format.type && !whole && format.width == 0 && format.precision < 0) {
         CornuDecimal decimal;
-        append(path, "%s", cornu__decimal(&decimal, value));
+        append_path(path, "%s", cornu__decimal(&decimal, value));
         return true;
     }
     const int precision = format.precision >= 0 ? format.precision : 6;
     const int width = format.width;
     switch (type) {
-    case 'd': append(path, format.zeros ? "%0*lld" : "%*lld", width, (long long)value); break;
-    case 'e': append(path, format.zeros ? "%0*.*e" : "%*.*e", width, precision, value); break;
-    case 'f': append(path, format.zeros ? "%0*.*f" : "%*.*f", width, precision, value); break;
-    default:  append(path, format.zeros ? "%0*.*g" : "%*.*g", width, precision, value); break;
+    case 'd': append_path(path, format.zeros ? "%0*lld" : "%*lld", width, (long long)value); break;
+    case 'e': append_path(path, format.zeros ? "%0*.*e" : "%*.*e", width, precision, value); break;
+    case 'f': append_path(path, format.zeros ? "%0*.*f" : "%*.*f", width, precision, value); break;
+    default:  append_path(path, format.zeros ? "%0*.*g" : "%*.*g", width, precision, value); break;
     }
     return true;
 }
@@ -126,7 +126,7 @@ CornuStatus cornu__fill_path(const char *filepath, int64_t epoch, int64_t batch,
     Path path = { .size = 0 };
     for (const char *c = filepath; *c; c++) {
         if ((*c == '{' || *c == '}') && c[1] == *c) {          /* {{ and }} */
-            append(&path, "%c", *c++);
+            append_path(&path, "%c", *c++);
         } else if (*c == '{') {
             char field[100];
             const size_t length = strcspn(c + 1, "}");
@@ -138,7 +138,7 @@ CornuStatus cornu__fill_path(const char *filepath, int64_t epoch, int64_t batch,
             CORNU__TRY(append_field(&path, filepath, field, epoch, batch, logs));
             c += length + 1;
         } else {
-            append(&path, "%c", *c);
+            append_path(&path, "%c", *c);
         }
     }
     if (path.overflow)
@@ -254,8 +254,8 @@ static CornuStatus epoch_begin(CornuCallback *base, CornuModel *model, int64_t e
     return CORNU_OK;
 }
 
-static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
-                             const CornuLogs *logs)
+static CornuStatus checkpoint_epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
+                                        const CornuLogs *logs)
 {
     Checkpoint *self = (Checkpoint *)base;
     (void)epoch;
@@ -309,7 +309,7 @@ CornuCallback *cornu__checkpoint_create(const CornuModelCheckpointConfig *config
     if (!self) return cornu__null();
     *self = (Checkpoint){
         .base = { .wants_batch_logs = config->save_freq > 0 ? wants_batch_logs : NULL,
-                  .epoch_begin = epoch_begin, .epoch_end = epoch_end,
+                  .epoch_begin = epoch_begin, .epoch_end = checkpoint_epoch_end,
                   .train_batch_end = train_batch_end, .state = state, .free = free_checkpoint },
         .save = save,
         .filepath = cornu__copy_text(config->filepath),

@@ -100,8 +100,8 @@ static void write_header(const CsvLogger *self)
     fputs("\r\n", self->file);
 }
 
-static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
-                             const CornuLogs *logs)
+static CornuStatus csv_epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
+                                 const CornuLogs *logs)
 {
     CsvLogger *self = (CsvLogger *)base;
     (void)model;
@@ -153,7 +153,7 @@ CornuCallback *cornu_csv_logger_from(const CornuCsvLoggerConfig *config)
                                 "one character other than a quote", separator);
     CsvLogger *self = cornu__allocate(1, sizeof *self);
     if (!self) return cornu__null();
-    *self = (CsvLogger){ .base = { .train_begin = train_begin, .epoch_end = epoch_end,
+    *self = (CsvLogger){ .base = { .train_begin = train_begin, .epoch_end = csv_epoch_end,
                                    .train_end = train_end, .free = free_csv_logger },
                          .filename = cornu__copy_text(config->filename), .separator = *separator,
                          .append = config->append };

@@ -83,8 +83,8 @@ static CornuStatus train_begin(CornuCallback *base, CornuModel *model, const Cor
     return CORNU_OK;
 }
 
-static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
-                             const CornuLogs *logs)
+static CornuStatus stopping_epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
+                                      const CornuLogs *logs)
 {
     EarlyStopping *self = (EarlyStopping *)base;
     double         value;
@@ -139,8 +139,9 @@ CornuCallback *cornu_early_stopping_from(const CornuEarlyStoppingConfig *config)
     EarlyStopping *self = cornu__allocate(1, sizeof *self);
     if (!self) return cornu__null();
     *self = (EarlyStopping){
-        .base = { .train_begin = train_begin, .epoch_end = epoch_end, .train_end = train_end,
-                  .state = state, .arrays = best_weights, .free = free_early_stopping },
+        .base = { .train_begin = train_begin, .epoch_end = stopping_epoch_end,
+                  .train_end = train_end, .state = state, .arrays = best_weights,
+                  .free = free_early_stopping },
         .monitor = { .who = "early stopping", .mode = config->mode,
                      .min_delta = config->min_delta, .best = &self->kept.best },
         .file = config->file ? config->file : stdout,

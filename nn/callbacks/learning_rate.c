@@ -117,7 +117,7 @@ static CornuStatus plateau_train_begin(CornuCallback *base, CornuModel *model,
     return cornu_optimizer_set_learning_rate(cornu_model_optimizer(model), rate);
 }
 
-static CornuStatus reduce(Plateau *self, const CornuModel *model, int64_t epoch)
+static CornuStatus plateau_reduce(Plateau *self, const CornuModel *model, int64_t epoch)
 {
     const double rate = self->base.added[0].value;
     if (!(rate > (float)self->min_lr)) return CORNU_OK;
@@ -147,7 +147,7 @@ static CornuStatus plateau_epoch_end(CornuCallback *base, CornuModel *model, int
     if (cornu__monitor_takes(&self->monitor, value))
         self->kept.wait = 0;
     else if (self->kept.cooling == 0 && ++self->kept.wait >= (double)self->patience)
-        return reduce(self, model, epoch);
+        return plateau_reduce(self, model, epoch);
     return CORNU_OK;
 }
 

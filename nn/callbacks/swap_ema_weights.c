@@ -23,7 +23,7 @@ static CornuStatus show_averages(SwapEma *self, CornuModel *model, bool wanted)
     return CORNU_OK;
 }
 
-static CornuStatus begin(CornuCallback *base, CornuModel *model, const CornuLogs *logs)
+static CornuStatus swap_begin(CornuCallback *base, CornuModel *model, const CornuLogs *logs)
 {
     (void)logs;
     return show_averages((SwapEma *)base, model, true);
@@ -43,8 +43,8 @@ static CornuStatus epoch_begin(CornuCallback *base, CornuModel *model, int64_t e
 }
 
 /* After the last epoch weights and averages are equal: fit ends with the averages. */
-static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
-                             const CornuLogs *logs)
+static CornuStatus swap_epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
+                                  const CornuLogs *logs)
 {
     (void)logs;
     if (epoch == base->params.epochs - 1 || model->stop_training)
@@ -66,13 +66,13 @@ CornuCallback *cornu_swap_ema_weights_from(const CornuSwapEmaWeightsConfig *conf
     if (cornu__refused()) return NULL;
     SwapEma *self = cornu__allocate(1, sizeof *self);
     if (!self) return cornu__null();
-    *self = (SwapEma){ .base = { .test_begin = begin, .test_end = end,
-                                 .predict_begin = begin, .predict_end = end,
+    *self = (SwapEma){ .base = { .test_begin = swap_begin, .test_end = end,
+                                 .predict_begin = swap_begin, .predict_end = end,
                                  .free = free_swap_ema },
                        .on_epoch = config->swap_on_epoch };
     if (self->on_epoch) {
         self->base.epoch_begin = epoch_begin;
-        self->base.epoch_end = epoch_end;
+        self->base.epoch_end = swap_epoch_end;
     }
     return &self->base;
 }

@@ -194,8 +194,8 @@ static CornuStatus epoch_begin(CornuCallback *base, CornuModel *model, int64_t e
     return self->speed ? read_iterations(model, &self->iterations) : CORNU_OK;
 }
 
-static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
-                             const CornuLogs *logs)
+static CornuStatus tensorboard_epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
+                                         const CornuLogs *logs)
 {
     TensorBoard *self = (TensorBoard *)base;
     CORNU__TRY(write_epoch(self, model, epoch, logs));
@@ -278,7 +278,7 @@ static void free_tensorboard(CornuCallback *base)
 
 /* ---- Making one ---- */
 
-static CornuStatus check(const CornuTensorboardConfig *config)
+static CornuStatus check_tensorboard(const CornuTensorboardConfig *config)
 {
     if (config->profile_batch || config->embeddings_freq)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "tensorboard: .%s is not supported",
@@ -314,13 +314,13 @@ CornuCallback *cornu_tensorboard_from(const CornuTensorboardConfig *config)
 {
     if (cornu__refused()) return NULL;
     const char *log_dir = config->log_dir ? config->log_dir : "logs";
-    if (check(config) || prepare(log_dir)) return cornu__null();
+    if (check_tensorboard(config) || prepare(log_dir)) return cornu__null();
     TensorBoard *self = cornu__allocate(1, sizeof *self);
     if (!self) return cornu__null();
     *self = (TensorBoard){
         .base = { .wants_batch_logs = wants_batch_logs,
                   .train_begin = train_begin, .train_end = train_end,
-                  .epoch_begin = epoch_begin, .epoch_end = epoch_end,
+                  .epoch_begin = epoch_begin, .epoch_end = tensorboard_epoch_end,
                   .train_batch_begin = train_batch_begin, .train_batch_end = train_batch_end,
                   .test_begin = test_begin, .test_end = test_end, .free = free_tensorboard },
         .log_dir = cornu__copy_text(log_dir),

@@ -32,8 +32,8 @@ static CornuStatus epoch_begin(CornuCallback *base, CornuModel *model, int64_t e
     return CORNU_OK;
 }
 
-static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
-                             const CornuLogs *logs)
+static CornuStatus trace_epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
+                                   const CornuLogs *logs)
 {
     Tracer *self = (Tracer *)base;
     (void)epoch, (void)logs;
@@ -73,7 +73,7 @@ CornuCallback *cornu_trace_from(const CornuTraceConfig *config)
     if (cornu_file_check(config->path) != CORNU_OK) return cornu__null();
     Tracer *self = cornu__allocate(1, sizeof *self);
     if (!self) return cornu__null();
-    *self = (Tracer){ .base = { .epoch_begin = epoch_begin, .epoch_end = epoch_end,
+    *self = (Tracer){ .base = { .epoch_begin = epoch_begin, .epoch_end = trace_epoch_end,
                                 .train_end = train_end, .free = free_tracer },
                       .path = cornu__copy_text(config->path) };
     if (self->path) return &self->base;

@@ -44,7 +44,7 @@ void cornu__checkpoints_release(CornuCheckpoints *checkpoints)
     *checkpoints = (CornuCheckpoints){ .count = 0 };
 }
 
-static CornuStatus add(CornuCheckpoints *to, int64_t step)
+static CornuStatus add_checkpoint(CornuCheckpoints *to, int64_t step)
 {
     CORNU__TRY(cornu__reserve(&to->steps, &to->space, to->count, 1, sizeof *to->steps));
     to->steps[to->count++] = step;
@@ -77,11 +77,11 @@ static CornuStatus parse(char *text, const char *path, CornuCheckpoints *to)
                                "and the name of a checkpoint, \"model.ckpt-300\", in ascending "
                                "order", path, number, line, newest_key, all_key);
         if (is_newest) newest = step;
-        else CORNU__TRY(add(to, step));
+        else CORNU__TRY(add_checkpoint(to, step));
     }
     while (to->count && newest >= 0 && to->steps[to->count - 1] > newest) to->count--;
     if (newest >= 0 && (!to->count || to->steps[to->count - 1] != newest))
-        CORNU__TRY(add(to, newest));
+        CORNU__TRY(add_checkpoint(to, newest));
     return CORNU_OK;
 }
 
@@ -136,7 +136,7 @@ CornuStatus cornu__checkpoints_add(const char *folder, int64_t step, int64_t kee
     CornuCheckpoints all;
     CORNU__TRY(cornu__checkpoints_read(folder, &all));
     while (all.count && all.steps[all.count - 1] >= step) all.count--;
-    CornuStatus status = add(&all, step);
+    CornuStatus status = add_checkpoint(&all, step);
     const int   first = keep != CORNU_NONE && keep < all.count ? all.count - (int)keep : 0;
     if (!status) status = write_state(folder, &all, first);
     for (int i = 0; i < first && !status; i++) status = discard(folder, all.steps[i]);
@@ -182,7 +182,7 @@ static CornuStatus load_weights(CornuModel *model, const CornuSafetensors *file)
     return status;
 }
 
-static CornuStatus load(const char *path, CornuModel *model)
+static CornuStatus load_checkpoint(const char *path, CornuModel *model)
 {
     CornuSafetensors *file = cornu__backup_open(path);
     if (!file) return cornu_error_take();
@@ -203,7 +203,7 @@ static CornuStatus load_given(const char *given, CornuModel *model, int64_t *ste
     if (!path) return CORNU_ERR_MEMORY;
     snprintf(path, length + tail + 1, "%s%s", given, whole ? "" : SUFFIX);
     if (sscanf(name, NAME, step) != 1) *step = 0;
-    const CornuStatus status = load(path, model);
+    const CornuStatus status = load_checkpoint(path, model);
     cornu__release(path);
     return status;
 }
@@ -230,7 +230,7 @@ CornuStatus cornu__checkpoint_load(const CornuTPUEstimator *estimator, const cha
         }
         if (*step == tried) return status;
         char *newest = cornu__checkpoint_path(folder, *step);
-        status = newest ? load(newest, model) : CORNU_ERR_MEMORY;
+        status = newest ? load_checkpoint(newest, model) : CORNU_ERR_MEMORY;
         cornu__release(newest);
         if (status != CORNU_ERR_FILE) return status;
     }

@@ -55,7 +55,7 @@ static CornuStatus check_batch_size(const CornuTPUEstimator *self, const char *n
                        "%lld replicas", name, (long long)size, (long long)replicas);
 }
 
-static CornuStatus check(const CornuTPUEstimatorConfig *config)
+static CornuStatus check_estimator(const CornuTPUEstimatorConfig *config)
 {
     const char *folder = config->model_dir, *other = config->config.model_dir;
     if (!config->model_fn)
@@ -93,7 +93,7 @@ static CornuStatus copy_texts(CornuTPUEstimator *self, const CornuTPUEstimatorCo
     return copy(&self->feature_names[0], "features");
 }
 
-static CornuStatus fill(CornuTPUEstimator *self, const CornuTPUEstimatorConfig *given)
+static CornuStatus fill_estimator(CornuTPUEstimator *self, const CornuTPUEstimatorConfig *given)
 {
     CORNU__TRY(copy_texts(self, given));
     const struct { const char *name; CornuModeKeys mode; int64_t size; bool shards; } sizes[] = {
@@ -111,14 +111,14 @@ static CornuStatus fill(CornuTPUEstimator *self, const CornuTPUEstimatorConfig *
 CornuTPUEstimator *cornu_tpu_estimator_from(const CornuTPUEstimatorConfig *config)
 {
     if (cornu__refused()) return NULL;
-    CornuTPUEstimator *self = check(config) ? NULL : cornu__allocate(1, sizeof *self);
+    CornuTPUEstimator *self = check_estimator(config) ? NULL : cornu__allocate(1, sizeof *self);
     if (!self) return cornu__null();
     *self = (CornuTPUEstimator){
         .model_fn = config->model_fn, .params = config->params, .use_tpu = config->use_tpu,
         .eval_on_tpu = !config->no_eval_on_tpu,
         .config = cornu__run_config_resolve(&config->config),
     };
-    if (!fill(self, config)) return self;
+    if (!fill_estimator(self, config)) return self;
     cornu_tpu_estimator_free(self);
     return cornu__null();
 }

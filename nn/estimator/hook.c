@@ -246,8 +246,8 @@ static CornuStatus train_batch_end(CornuCallback *base, CornuModel *model, int64
 }
 
 /* At the last step, at the end of the data, or where a hook has stopped. */
-static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
-                             const CornuLogs *logs)
+static CornuStatus hook_epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
+                                  const CornuLogs *logs)
 {
     Hook  *self = (Hook *)base;
     double loss;
@@ -288,7 +288,7 @@ CornuCallback *cornu__estimator_hook(const CornuTPUEstimator *estimator, int64_t
     *self = (Hook){
         .base = { .train_begin = train_begin, .train_batch_begin = train_batch_begin,
                   .wants_batch_logs = wants_batch_logs, .train_batch_end = train_batch_end,
-                  .epoch_end = epoch_end, .free = free_hook },
+                  .epoch_end = hook_epoch_end, .free = free_hook },
         .estimator = estimator, .max_steps = max_steps, .folder = -1,
     };
     if (!claim(self)) return &self->base;

@@ -46,7 +46,7 @@ static CornuStatus check_compared(const char *field, int i, const void *by, cons
                        !by ? what : labels ? "predictions" : "labels", what);
 }
 
-static CornuStatus check(const CornuTPUEstimatorSpecConfig *config)
+static CornuStatus check_spec(const CornuTPUEstimatorSpecConfig *config)
 {
     static const char *const modes[] = { NULL, "CORNU_MODE_TRAIN", "CORNU_MODE_EVAL",
                                          "CORNU_MODE_PREDICT" };
@@ -91,7 +91,7 @@ CornuTPUEstimatorSpec *cornu_tpu_estimator_spec_from(const CornuTPUEstimatorSpec
 {
     CornuTPUEstimatorSpecConfig given = *config;
     CornuTPUEstimatorSpec      *spec = NULL;
-    if (!cornu__refused() && !check(config)) spec = cornu__allocate(1, sizeof *spec);
+    if (!cornu__refused() && !check_spec(config)) spec = cornu__allocate(1, sizeof *spec);
     if (!spec) {
         free_given(&given);
         return cornu__null();

@@ -145,8 +145,8 @@ static CornuStatus write_events(const CornuTPUEstimator *estimator, const char *
 }
 
 /* Takes the hooks. */
-static CornuStatus run(const CornuEstimatorEvaluateConfig *config, CornuEstimatorModel *of,
-                       CornuEvaluation *results)
+static CornuStatus evaluate_checkpoint(const CornuEstimatorEvaluateConfig *config,
+                                       CornuEstimatorModel *of, CornuEvaluation *results)
 {
     int64_t             step;
     CornuEvaluateConfig evaluate = { .model = of->model, .data = of->data, .steps = config->steps,
@@ -177,7 +177,7 @@ static CornuStatus evaluate(const CornuEstimatorEvaluateConfig *config)
         free_hooks(config->hooks);
         return status;
     }
-    const CornuStatus ran = run(config, &of, &results);
+    const CornuStatus ran = evaluate_checkpoint(config, &of, &results);
     cornu__estimator_model_close(&of);
     CORNU__TRY(ran);
     log_results(&results);

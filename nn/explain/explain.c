@@ -59,7 +59,7 @@ static void find_policy(CornuExplanation *e)
     if (f32) e->policy = "float32";
 }
 
-static void describe(CornuExplanation *e)
+static void describe_model(CornuExplanation *e)
 {
     const CornuModel *model = e->subject.model;
     const CornuStep  *step = e->subject.step;
@@ -84,7 +84,7 @@ static CornuStatus explain(CornuExplanation *e)
 {
     CORNU__TRY(cornu__explain_choose(e));
     CORNU__TRY(make_subject(e));
-    describe(e);
+    describe_model(e);
     e->here_s = cornu__allocate((size_t)e->step_count + 1, sizeof *e->here_s);
     if (!e->here_s) return CORNU_ERR_MEMORY;
     CORNU__TRY(cornu_executable_place(e->executable, &e->placed, &e->placed_count));

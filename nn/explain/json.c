@@ -84,7 +84,7 @@ static json_t *describe_memory(const CornuMemory *memory)
 }
 
 /* Appends and sets what may be NULL for want of memory. */
-static void append(json_t *list, json_t *item, bool *failed)
+static void append_item(json_t *list, json_t *item, bool *failed)
 {
     if (json_array_append_new(list, item)) *failed = true;
 }
@@ -148,12 +148,12 @@ static void set_lists(const CornuExplanation *e, json_t *all, bool *failed)
     const int    pads = padded ? cornu__explain_padded(e, padded, MOST) : 0;
     json_t      *lists[] = { json_array(), json_array(), json_array(), json_array(), json_array() };
     const char  *keys[] = { "reasons", "ops", "padding", "steps", "advice" };
-    for (int i = 0; i < e->note_count; i++) append(lists[0], json_string(e->notes[i]), failed);
+    for (int i = 0; i < e->note_count; i++) append_item(lists[0], json_string(e->notes[i]), failed);
     for (int i = 0; i < e->placed_count; i++)
-        append(lists[1], describe_op(&e->placed[i]), failed);
-    for (int i = 0; i < pads; i++) append(lists[2], describe_padded(e, &padded[i]), failed);
-    for (int i = 0; i < e->step_count; i++) append(lists[3], describe_step(e, i), failed);
-    for (int i = 0; i < lines; i++) append(lists[4], json_string(advice[i].text), failed);
+        append_item(lists[1], describe_op(&e->placed[i]), failed);
+    for (int i = 0; i < pads; i++) append_item(lists[2], describe_padded(e, &padded[i]), failed);
+    for (int i = 0; i < e->step_count; i++) append_item(lists[3], describe_step(e, i), failed);
+    for (int i = 0; i < lines; i++) append_item(lists[4], json_string(advice[i].text), failed);
     for (int i = 0; i < 5; i++) set(all, keys[i], lists[i], failed);
     *failed |= !padded;
     cornu__release(padded);
@@ -163,11 +163,11 @@ static void set_lists(const CornuExplanation *e, json_t *all, bool *failed)
 static json_t *list_models(const CornuExplanation *e, bool *failed)
 {
     json_t *list = json_array();
-    if (e->tpu && !e->config.others) append(list, describe_model(e, e->tpu), failed);
+    if (e->tpu && !e->config.others) append_item(list, describe_model(e, e->tpu), failed);
     for (int i = 0; i < CORNU_EXPLAIN_SHARDS; i++)
-        if (e->by_shards[i]) append(list, describe_model(e, e->by_shards[i]), failed);
+        if (e->by_shards[i]) append_item(list, describe_model(e, e->by_shards[i]), failed);
     for (int i = 0; i < CORNU_EXPLAIN_PROFILES; i++)
-        if (e->by_profile[i]) append(list, describe_model(e, e->by_profile[i]), failed);
+        if (e->by_profile[i]) append_item(list, describe_model(e, e->by_profile[i]), failed);
     return list;
 }
 
@@ -177,8 +177,8 @@ static json_t *list_inputs(const CornuExplanation *e, bool *failed)
     CornuText  type;
     for (int i = 0; e->subject.step && i < e->subject.step->x_count; i++) {
         const char *name = cornu_model_input_name(e->subject.model, i);
-        append(list, json_pack("{s:s, s:s}", "name", name ? name : "", "type",
-                               cornu_type_print(&type, e->subject.step->x_types[i])), failed);
+        append_item(list, json_pack("{s:s, s:s}", "name", name ? name : "", "type",
+                                    cornu_type_print(&type, e->subject.step->x_types[i])), failed);
     }
     return list;
 }
@@ -199,7 +199,7 @@ static json_t *describe_numbers(const CornuExplanation *e)
         (json_int_t)s->bytes_planned, "bytes_moved", (json_int_t)s->bytes_moved);
 }
 
-static json_t *describe(const CornuExplanation *e)
+static json_t *describe_explanation(const CornuExplanation *e)
 {
     int     of[CORNU_PLACED_COUNT];
     bool    failed = false;
@@ -227,7 +227,7 @@ char *cornu_explanation_to_json(const CornuExplanation *explanation)
 {
     CORNU__NEED_TO_MAKE(explanation);
     if (cornu__refused()) return NULL;
-    json_t *all = describe(explanation);
+    json_t *all = describe_explanation(explanation);
     char   *text = all ? json_dumps(all, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(all);
     if (text) return text;

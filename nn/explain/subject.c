@@ -170,7 +170,7 @@ static CornuStatus choose_device(CornuExplanation *e)
     return open_device(e, 1);
 }
 
-static CornuStatus check(const CornuExplainConfig *config)
+static CornuStatus check_explain(const CornuExplainConfig *config)
 {
     CORNU__TRY(cornu__model_check(config->model));
     if (!config->model->base.built)
@@ -188,7 +188,7 @@ static CornuStatus check(const CornuExplainConfig *config)
 
 CornuStatus cornu__explain_choose(CornuExplanation *e)
 {
-    CORNU__TRY(check(&e->config));
+    CORNU__TRY(check_explain(&e->config));
     const CornuModel *model = e->config.model;
     const int64_t     fixed = cornu_model_batch_size(model);
     e->function = cornu_model_is_function(model);

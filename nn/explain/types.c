@@ -83,7 +83,7 @@ static CornuOpId find_maker(const CornuProgram *program, CornuValue value)
 
 /* ---- Recording ---- */
 
-static CornuStatus record(const CornuModel *model, CornuGraph *graph, CornuModelTypes *to)
+static CornuStatus record_types(const CornuModel *model, CornuGraph *graph, CornuModelTypes *to)
 {
     CornuTensor *in[CORNU_MAX_MODEL_TENSORS], *out[CORNU_MAX_MODEL_TENSORS];
     if (!cornu__model_trace(model, graph, to->inputs, in, out)) return cornu_error_take();
@@ -101,7 +101,7 @@ static CornuStatus try(const CornuModel *model, CornuModelTypes *to)
 {
     CornuDevice *device = cornu_device_open("reference");
     CornuGraph  *graph = cornu_graph_create(device);
-    CornuStatus  status = graph ? record(model, graph, to) : cornu_error_take();
+    CornuStatus  status = graph ? record_types(model, graph, to) : cornu_error_take();
     cornu_graph_free(graph);
     cornu_device_close(device);
     return status;

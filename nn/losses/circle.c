@@ -16,7 +16,7 @@ static CornuTensor *negated(CornuTensor *condition)
                                         cornu_op_constant_like(condition, 0.0)) : NULL;
 }
 
-static CornuTensor *both(CornuTensor *a, CornuTensor *b)
+static CornuTensor *where_both(CornuTensor *a, CornuTensor *b)
 {
     return b ? cornu_op_select(a, b, cornu_op_constant_like(b, 0.0)) : NULL;
 }
@@ -108,11 +108,11 @@ static CornuTensor *call_rows(const CornuLoss *self, CornuTensor *y_true, CornuT
     distance = cornu_op_maximum(distance, cornu_op_constant_like(distance, 0.0));
     CornuTensor *same = cornu_op_compare(column(label), CORNU_EQUAL, all_rows(label));
     CornuTensor *differ = negated(same);
-    if (!circle->keep_diagonal) same = both(same, negated(diagonal(y_pred, all)));
+    if (!circle->keep_diagonal) same = where_both(same, negated(diagonal(y_pred, all)));
     if (valid) {
         CornuTensor *counts = cornu_op_broadcast(all_rows(valid), cornu_shape(rows, all));
-        same = both(same, counts);
-        differ = both(differ, counts);
+        same = where_both(same, counts);
+        differ = where_both(differ, counts);
     }
     const double m = circle->margin;
     CornuTensor *near = scaled(cornu_op_shift(distance, m), cornu_op_shift(distance, -m),
@@ -124,7 +124,7 @@ static CornuTensor *call_rows(const CornuLoss *self, CornuTensor *y_true, CornuT
     return loss ? cornu_op_reshape(loss, cornu_shape(rows)) : NULL;
 }
 
-static CornuTensor *call(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred)
+static CornuTensor *circle_call(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred)
 {
     return call_rows(self, y_true, y_pred, NULL);
 }
@@ -140,8 +140,8 @@ CORNU__SERIALIZABLE_CLASS(circle, "Circle", "circle", CornuCircleConfig, .fields
 CornuLoss *cornu_circle_from(const CornuCircleConfig *config)
 {
     Circle *circle = cornu__loss_create(sizeof *circle, &(CornuLoss){
-        .kind = &cornu__circle_class, .call = call, .call_rows = call_rows, .across_rows = true,
-        .positive_alone = true, .reduction = config->reduction }, config);
+        .kind = &cornu__circle_class, .call = circle_call, .call_rows = call_rows,
+        .across_rows = true, .positive_alone = true, .reduction = config->reduction }, config);
     if (!circle) return NULL;
     circle->gamma = cornu__number(config->gamma, 80.0);
     circle->margin = cornu__number(config->margin, 0.4);

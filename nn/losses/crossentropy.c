@@ -297,7 +297,7 @@ CORNU__SERIALIZABLE_CLASS(categorical_generalized_cross_entropy,
                           .fields = generalized_fields, .whole_labels = true);
 CLASS(kl_divergence, "KLDivergence", CornuLossConfig, cornu__loss_fields);
 
-static CornuLoss *create(Crossentropy loss, const void *config)
+static CornuLoss *create_crossentropy(Crossentropy loss, const void *config)
 {
     const char *name = loss.base.kind->name;
     if (cornu__refused()) return NULL;
@@ -317,7 +317,7 @@ static CornuLoss *create(Crossentropy loss, const void *config)
 CornuLoss *cornu_sparse_categorical_crossentropy_from(const CornuSparseCrossentropyConfig *config)
 {
     const bool ignores = config->ignore_class != 0;
-    return create((Crossentropy){
+    return create_crossentropy((Crossentropy){
         .base = { .kind = &cornu__sparse_categorical_crossentropy_class, .call = sparse_call,
                   .mask = ignores ? sparse_mask : NULL, .reduction = config->reduction },
         .from_logits = config->from_logits, .axis = config->axis, .has_ignored = ignores,
@@ -327,7 +327,7 @@ CornuLoss *cornu_sparse_categorical_crossentropy_from(const CornuSparseCrossentr
 static CornuLoss *crossentropy(const CornuCrossentropyConfig *config, CornuLoss base)
 {
     base.reduction = config->reduction;
-    return create((Crossentropy){
+    return create_crossentropy((Crossentropy){
         .base = base, .from_logits = config->from_logits, .axis = config->axis,
         .label_smoothing = cornu__number(config->label_smoothing, 0.0) }, config);
 }
@@ -346,7 +346,7 @@ CornuLoss *cornu_binary_crossentropy_from(const CornuCrossentropyConfig *config)
 
 CornuLoss *cornu_categorical_focal_crossentropy_from(const CornuCategoricalFocalConfig *config)
 {
-    return create((Crossentropy){
+    return create_crossentropy((Crossentropy){
         .base = { .kind = &cornu__categorical_focal_crossentropy_class,
                   .call = categorical_focal_call, .reduction = config->reduction },
         .from_logits = config->from_logits, .axis = config->axis,
@@ -357,7 +357,7 @@ CornuLoss *cornu_categorical_focal_crossentropy_from(const CornuCategoricalFocal
 
 CornuLoss *cornu_binary_focal_crossentropy_from(const CornuBinaryFocalConfig *config)
 {
-    return create((Crossentropy){
+    return create_crossentropy((Crossentropy){
         .base = { .kind = &cornu__binary_focal_crossentropy_class, .call = binary_focal_call,
                   .reduction = config->reduction },
         .from_logits = config->from_logits, .axis = config->axis,
@@ -377,14 +377,14 @@ CornuLoss *cornu_categorical_generalized_cross_entropy_from(
     if (!(full.q > 0.0 && full.q < 1.0))
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .q is %g, expected above 0 and below 1",
                                 kind->name, cornu__number(full.q, 0.0));
-    return create((Crossentropy){
+    return create_crossentropy((Crossentropy){
         .base = { .kind = kind, .call = generalized_call, .reduction = full.reduction },
         .q = full.q }, &full);
 }
 
 CornuLoss *cornu_kl_divergence_from(const CornuLossConfig *config)
 {
-    return create((Crossentropy){ .base = { .kind = &cornu__kl_divergence_class,
-                                            .call = divergence_call,
-                                            .reduction = config->reduction } }, config);
+    return create_crossentropy((Crossentropy){
+        .base = { .kind = &cornu__kl_divergence_class, .call = divergence_call,
+                  .reduction = config->reduction } }, config);
 }

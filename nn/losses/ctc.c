@@ -58,7 +58,7 @@ static CornuTensor *followed_by_itself(CornuTensor *labels)
     return cornu_op_pad(cornu_op_convert(same, CORNU_F32), none, one, 0.0);
 }
 
-static CornuTensor *call(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred)
+static CornuTensor *ctc_call(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred)
 {
     if (!y_true || !y_pred) return NULL;
     const CornuShape t = cornu_tensor_shape(y_true), p = cornu_tensor_shape(y_pred);
@@ -101,5 +101,5 @@ CORNU__SERIALIZABLE_CLASS(ctc, "CTC", "ctc", CornuLossConfig, .fields = cornu__l
 CornuLoss *cornu_ctc_from(const CornuLossConfig *config)
 {
     return cornu__loss_create(sizeof(CornuLoss), &(CornuLoss){
-        .kind = &cornu__ctc_class, .call = call, .reduction = config->reduction }, config);
+        .kind = &cornu__ctc_class, .call = ctc_call, .reduction = config->reduction }, config);
 }

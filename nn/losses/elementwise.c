@@ -11,7 +11,8 @@ struct Elementwise {
     double       delta;
 };
 
-static CornuTensor *call(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred)
+static CornuTensor *elementwise_call(const CornuLoss *self, CornuTensor *y_true,
+                                     CornuTensor *y_pred)
 {
     const Elementwise *loss = (const Elementwise *)self;
     if (!y_pred || !cornu__same_shapes(self->name, &y_true, y_pred)) return NULL;
@@ -127,9 +128,9 @@ CLASS(hinge, "Hinge");
 CLASS(squared_hinge, "SquaredHinge");
 CORNU__SERIALIZABLE_CLASS(huber, "Huber", "huber", CornuHuberConfig, .fields = huber_fields);
 
-static CornuLoss *create(Elementwise loss, const void *config)
+static CornuLoss *create_elementwise(Elementwise loss, const void *config)
 {
-    loss.base.call = call;
+    loss.base.call = elementwise_call;
     Elementwise *made = cornu__loss_create(sizeof *made, &loss.base, config);
     if (!made) return NULL;
     loss.base = made->base;
@@ -141,7 +142,7 @@ static CornuLoss *create(Elementwise loss, const void *config)
 static CornuLoss *plain(const CornuLossConfig *config, Elementwise loss)
 {
     loss.base.reduction = config->reduction;
-    return create(loss, config);
+    return create_elementwise(loss, config);
 }
 
 CornuLoss *cornu_mean_squared_error_from(const CornuLossConfig *config)
@@ -186,7 +187,7 @@ CornuLoss *cornu_huber_from(const CornuHuberConfig *config)
     if (!cornu_error_pending() && !(delta > 0.0))
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "huber: .delta is %g, expected more than 0",
                                 delta);
-    return create((Elementwise){
+    return create_elementwise((Elementwise){
         .base = { .kind = &cornu__huber_class, .reduction = config->reduction },
         .each = huber, .delta = delta }, config);
 }

@@ -29,8 +29,8 @@ static const char *list_names(const CornuModel *model, NameAt *name_at, int coun
 }
 
 /* The first of `count` names that is `name`; -1 with a pending error that lists them. */
-static int find(const CornuModel *model, const char *what, const char *name, int count,
-                NameAt *name_at)
+static int find_name(const CornuModel *model, const char *what, const char *name, int count,
+                     NameAt *name_at)
 {
     char known[256] = "";
     for (int i = 0; i < count; i++)
@@ -42,7 +42,7 @@ static int find(const CornuModel *model, const char *what, const char *name, int
 
 int cornu__find_output(const CornuModel *model, const char *name)
 {
-    return find(model, "output", name, model->output_count, cornu__output_name);
+    return find_name(model, "output", name, model->output_count, cornu__output_name);
 }
 
 /* ---- Arrays ---- */
@@ -53,7 +53,7 @@ static CornuStatus order_some(const CornuModel *model, const char *what,
 {
     for (int i = 0; i < count; i++) to[i] = (CornuArray){ .data = NULL };
     for (int k = 0; k < given && arrays[k].name; k++) {
-        const int i = find(model, what, arrays[k].name, count, name_at);
+        const int i = find_name(model, what, arrays[k].name, count, name_at);
         if (i < 0) return cornu_error_take();
         if (to[i].data)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %s \"%s\" is given twice",

@@ -35,8 +35,8 @@ bool cornu__model_trace(const CornuModel *model, CornuGraph *graph, const CornuT
 }
 
 /* For so many rows, with other extents that are open as the data have them. */
-static bool record(const CornuModel *model, CornuGraph *graph, const CornuType *x, int64_t rows,
-                   CornuTensor **in, CornuTensor **out)
+static bool record_rows(const CornuModel *model, CornuGraph *graph, const CornuType *x,
+                        int64_t rows, CornuTensor **in, CornuTensor **out)
 {
     CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
     CornuType    types[CORNU_MAX_MODEL_TENSORS];
@@ -52,12 +52,13 @@ static bool record(const CornuModel *model, CornuGraph *graph, const CornuType *
 }
 
 /* Whether the program is the same for another number of rows: else its results depend on that. */
-static CornuStatus compare(const CornuModel *model, CornuDevice *device, const CornuType *x,
-                           const CornuProgram *program, CornuRowsFound *found, CornuText *where)
+static CornuStatus compare_programs(const CornuModel *model, CornuDevice *device,
+                                    const CornuType *x, const CornuProgram *program,
+                                    CornuRowsFound *found, CornuText *where)
 {
     CornuTensor *in[CORNU_MAX_MODEL_TENSORS], *out[CORNU_MAX_MODEL_TENSORS];
     CornuGraph  *graph = cornu_graph_create(device);
-    if (!graph || !record(model, graph, x, OTHER_ROWS, in, out)) {
+    if (!graph || !record_rows(model, graph, x, OTHER_ROWS, in, out)) {
         cornu_graph_free(graph);
         return cornu_error_take();
     }
@@ -71,14 +72,14 @@ static CornuStatus compare(const CornuModel *model, CornuDevice *device, const C
     return CORNU_OK;
 }
 
-static CornuStatus find(const CornuModel *model, CornuGraph *graph, const CornuType *x,
-                        CornuRowsFound *found, CornuText *where)
+static CornuStatus find_rows(const CornuModel *model, CornuGraph *graph, const CornuType *x,
+                             CornuRowsFound *found, CornuText *where)
 {
     CornuSymbol  *fed[CORNU_MAX_MODEL_TENSORS];
     CornuTensor  *in[CORNU_MAX_MODEL_TENSORS], *out[CORNU_MAX_MODEL_TENSORS];
     CornuValue    results[CORNU_MAX_MODEL_TENSORS];
     const int64_t rows = model->batch_size ? model->batch_size : ROWS;
-    if (!record(model, graph, x, rows, in, out)) return cornu_error_take();
+    if (!record_rows(model, graph, x, rows, in, out)) return cornu_error_take();
     const CornuProgram *program = graph->program;
     const int           count = cornu__model_fed(model, fed);
     bool *of_rows = cornu__allocate((size_t)program->input_count + 1, sizeof *of_rows);
@@ -88,7 +89,7 @@ static CornuStatus find(const CornuModel *model, CornuGraph *graph, const CornuT
     CornuStatus status = cornu__rows_find(program, rows, of_rows, results, model->output_count,
                                           found);
     if (!status && found->apart && !model->batch_size)
-        status = compare(model, graph->device, x, program, found, where);
+        status = compare_programs(model, graph->device, x, program, found, where);
     else if (found->met)
         snprintf(where->text, sizeof where->text, "%.90s computes along axis 0 (%.40s)",
                  found->met->scope, cornu_program_op_name(found->met));
@@ -106,7 +107,7 @@ CornuStatus cornu__model_find_rows(CornuModel *model, const CornuType *x)
     CornuText      where = { "" };
     CornuDevice   *device = cornu_device_open("reference");
     CornuGraph    *graph = cornu_graph_create(device);
-    CornuStatus    status = graph ? find(model, graph, x, &found, &where) : cornu_error_take();
+    CornuStatus    status = graph ? find_rows(model, graph, x, &found, &where) : cornu_error_take();
     if (status && status != CORNU_ERR_MEMORY) {
         snprintf(where.text, sizeof where.text, "%.150s", cornu_error_message());
         status = CORNU_OK;

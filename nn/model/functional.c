@@ -205,7 +205,7 @@ static void take_turns(CornuModel *model, const Map *map)
     for (int i = 0; i < map->node_count && shared; i++) model->calls[i].turn = map->turns[i].node;
 }
 
-static CornuStatus fill(CornuModel *model, const Map *map)
+static CornuStatus fill_model(CornuModel *model, const Map *map)
 {
     for (int i = 0; i < map->node_count; i++)
         CORNU__TRY(cornu__model_append_call(model, map->nodes[i]));
@@ -232,7 +232,7 @@ static CornuStatus fill(CornuModel *model, const Map *map)
     return cornu__model_list_weights(model);
 }
 
-static CornuStatus check(Map *map)
+static CornuStatus check_map(Map *map)
 {
     const CornuModelConfig *config = map->config;
     while (map->inputs < CORNU_MAX_MODEL_TENSORS && config->inputs[map->inputs]) map->inputs++;
@@ -281,10 +281,10 @@ CornuModel *cornu__model_of(const CornuModelConfig *config)
     int        *made = &cornu__making()->functional;
     Map         map = { .config = config, .name = config->name ? config->name : "functional" };
     CornuModel *model = NULL;
-    CornuStatus status = cornu_error_pending() ? cornu_error_status() : check(&map);
+    CornuStatus status = cornu_error_pending() ? cornu_error_status() : check_map(&map);
     if (!status) {
         model = cornu__model_create(&cornu__functional_class, config->name, config->policy, made);
-        status = model ? fill(model, &map) : cornu_error_status();
+        status = model ? fill_model(model, &map) : cornu_error_status();
     }
     for (int i = 0; i < map.node_count && !status; i++) cornu__node_detach(map.nodes[i]);
     cornu__release(map.nodes);

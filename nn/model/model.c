@@ -117,7 +117,7 @@ static void set_built(CornuModel *model)
     model->base.output = model->outputs[0]->type.shape;
 }
 
-static CornuStatus append(CornuModel *model, CornuLayer *layer)
+static CornuStatus append_layer(CornuModel *model, CornuLayer *layer)
 {
     if (model->compiled || model->predicts)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: a layer is added after %s",
@@ -151,7 +151,7 @@ CornuStatus cornu_model_add(CornuModel *model, CornuLayer *layer)
     if (layer) layer->owners++;   /* for the time of this call */
     if (!status) status = cornu__model_check(model);
     if (!status) {
-        status = append(model, layer);
+        status = append_layer(model, layer);
         /* Callers need not check each call: the model keeps the failure and cannot be used. */
         model->failed = status;
         if (status) snprintf(model->failure, sizeof model->failure, "%s", cornu_error_message());
@@ -174,7 +174,7 @@ static void clear_calls(CornuModel *model)
     model->value_count = 0;
 }
 
-static CornuStatus build(CornuModel *model, CornuType type)
+static CornuStatus build_model(CornuModel *model, CornuType type)
 {
     CORNU__TRY(set_input(model, type));
     for (int i = 0; i < model->base.inner_count; i++)
@@ -194,7 +194,7 @@ static CornuStatus build_for(CornuModel *model, CornuShape input)
                            "at most %d", model->base.name, input.rank, CORNU_MAX_RANK - 1);
     CornuShape shape = { .rank = input.rank + 1, .extent = { CORNU_NONE } };
     for (int i = 0; i < input.rank; i++) shape.extent[i + 1] = input.extent[i];
-    CornuStatus status = build(model, cornu_type_from(CORNU_F32, shape));
+    CornuStatus status = build_model(model, cornu_type_from(CORNU_F32, shape));
     if (status) clear_calls(model);
     return status;
 }
@@ -204,7 +204,7 @@ static CornuStatus build_for_strings(CornuLayer *layer, const CornuType *in)
 {
     CornuModel *model = (CornuModel *)layer;
     if (layer->built || layer->inner_count == 0 || in->dtype != CORNU_STRING) return CORNU_OK;
-    CornuStatus status = build(model, *in);
+    CornuStatus status = build_model(model, *in);
     if (status) clear_calls(model);
     return cornu__fail_prefix(status, layer->name);
 }

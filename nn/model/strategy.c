@@ -12,7 +12,7 @@ struct CornuStrategy {
     int64_t         iterations_per_loop;
 };
 
-static CornuStrategy *create(const char *what, int64_t iterations_per_loop)
+static CornuStrategy *create_strategy(const char *what, int64_t iterations_per_loop)
 {
     if (cornu__refused()) return NULL;
     if (iterations_per_loop < 0 || iterations_per_loop > INT32_MAX)
@@ -44,14 +44,14 @@ static CornuDevice *open_device(const CornuTpuStrategyConfig *config)
 CornuStrategy *cornu_tpu_strategy_from(const CornuTpuStrategyConfig *config)
 {
     CORNU__NEED_TO_MAKE(config);
-    CornuStrategy *strategy = create("tpu_strategy", config->iterations_per_loop);
+    CornuStrategy *strategy = create_strategy("tpu_strategy", config->iterations_per_loop);
     return strategy ? with_device(strategy, open_device(config)) : NULL;
 }
 
 CornuStrategy *cornu_multi_worker_strategy_from(const CornuMultiWorkerStrategyConfig *config)
 {
     CORNU__NEED_TO_MAKE(config);
-    CornuStrategy *strategy = create("multi_worker_strategy", config->iterations_per_loop);
+    CornuStrategy *strategy = create_strategy("multi_worker_strategy", config->iterations_per_loop);
     const char    *device = config->device ? config->device : "cpu";
     int            shards = config->num_shards;
     if (!strategy) return NULL;

@@ -57,7 +57,7 @@ static CornuShape with_batch(const CornuModel *model, CornuShape shape)
     return shape;
 }
 
-static CornuSummaryRow describe(const CornuModel *model, const CornuLayer *layer, int depth)
+static CornuSummaryRow describe_layer(const CornuModel *model, const CornuLayer *layer, int depth)
 {
     const CornuKerasClass *keras = cornu__keras_class(layer);
     CornuSummaryRow row = {
@@ -99,7 +99,7 @@ static CornuStatus add_rows(const CornuModel *model, const CornuLayer *around, i
         CORNU__TRY(cornu__reserve(&summary->rows, &summary->row_space, summary->row_count, 1,
                                   sizeof *summary->rows));
         CornuSummaryRow *row = &summary->rows[summary->row_count++];
-        *row = describe(model, layer, depth);
+        *row = describe_layer(model, layer, depth);
         CORNU__TRY(add_outputs(model, layer, row));
         if (summary->branching && !(row->connected = connections(model, layer)))
             return cornu__fail(CORNU_ERR_MEMORY, "summary: no memory for its text");
@@ -131,7 +131,8 @@ static bool has_trained(const CornuModel *model)
            iteration > 0.0;
 }
 
-static CornuStatus gather(const CornuModel *model, bool expand_nested, CornuSummary *summary)
+static CornuStatus gather_summary(const CornuModel *model, bool expand_nested,
+                                  CornuSummary *summary)
 {
     *summary = (CornuSummary){ .name = cornu_model_name(model), .branching = branches(model) };
     CORNU__TRY(add_rows(model, &model->base, 0, expand_nested, summary));
@@ -174,7 +175,7 @@ CornuStatus cornu_summary_from(const CornuSummaryConfig *config)
 {
     if (!config->model) return cornu__fail(CORNU_ERR_ARGUMENT, "summary: the model is NULL");
     CornuSummary summary;
-    CornuStatus status = gather(config->model, config->expand_nested, &summary);
+    CornuStatus status = gather_summary(config->model, config->expand_nested, &summary);
     if (status == CORNU_OK && config->print_fn) {
         status = print_to_function(&summary, config);
     } else if (status == CORNU_OK) {

@@ -309,7 +309,7 @@ CornuNode *cornu__call_node(CornuLayer *layer, CornuSymbol *const *in, int count
 
 /* ---- Nodes and layers of the thread ---- */
 
-static CornuSymbol *keep(CornuNode *node)
+static CornuSymbol *keep_node(CornuNode *node)
 {
     node->kept = true;
     node->next = kept_nodes;
@@ -365,7 +365,7 @@ void cornu_clear_session(void)
 /* ---- Names ---- */
 
 /* Counts the labels of layers that the node depends on and that were not counted yet. */
-static CornuStatus gather(CornuNode *node)
+static CornuStatus count_new_labels(CornuNode *node)
 {
     for (naming.left_count = 0; node; ) {
         if (node->stamp != naming.stamp) {
@@ -389,9 +389,9 @@ static CornuStatus count_labels(CornuSymbol *const *in, int in_count)
         naming.stamp = cornu__next_stamp();
     }
     for (CornuNode *node = kept_nodes; node != naming.newest; node = node->next)
-        CORNU__TRY(gather(node));
+        CORNU__TRY(count_new_labels(node));
     naming.newest = kept_nodes;
-    for (int i = 0; i < in_count; i++) CORNU__TRY(gather(in[i]->node));
+    for (int i = 0; i < in_count; i++) CORNU__TRY(count_new_labels(in[i]->node));
     return CORNU_OK;
 }
 
@@ -418,7 +418,7 @@ CornuSymbol *cornu_input_from(const CornuInputConfig *config)
         cornu__node_unref(node);
         return cornu__null();
     }
-    return keep(node);
+    return keep_node(node);
 }
 
 static CornuStatus check_call(const CornuLayer *layer, CornuSymbol *const *in, int count)
@@ -444,7 +444,7 @@ CornuSymbol *cornu__call_with(CornuLayer *layer, CornuSymbol *const *in, int cou
         else
             node = cornu__call_node(layer, in, count, options);
     }
-    if (node) return keep(node);
+    if (node) return keep_node(node);
     keep_layer(layer);
     return NULL;
 }

@@ -34,7 +34,7 @@ typedef struct {
 
 /* ---- Lookups ---- */
 
-static CornuStatus build(CornuLayer *layer, const CornuShape *in, int in_count)
+static CornuStatus tpu_embedding_build(CornuLayer *layer, const CornuShape *in, int in_count)
 {
     const Embedding *embedding = (Embedding *)layer;
     CornuText        a, b;
@@ -197,7 +197,7 @@ static void free_embedding(CornuLayer *layer)
 }
 
 static const CornuLayerClass embedding_class = {
-    .class_name = "TPUEmbedding", .size = sizeof(Embedding), .build_many = build,
+    .class_name = "TPUEmbedding", .size = sizeof(Embedding), .build_many = tpu_embedding_build,
     .call_many = call_many, .outputs = outputs, .free = free_embedding, .takes_integers = true,
     .keeps_dtypes = true,
     .keras = &(const CornuKerasClass){ .label = "tpu_embedding" },

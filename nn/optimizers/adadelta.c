@@ -8,8 +8,8 @@ typedef struct {
     double         rho, epsilon;
 } Adadelta;
 
-static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
-                 int group[CORNU_MAX_SLOTS])
+static int adadelta_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                          int group[CORNU_MAX_SLOTS])
 {
     (void)self;
     name[0] = "accumulated_grad", group[0] = 0;
@@ -29,8 +29,8 @@ static CornuTensor *root(const Adadelta *self, CornuTensor *mean)
     return cornu_op_sqrt(cornu_op_shift(mean, self->epsilon));
 }
 
-static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
-                           CornuTensor **new_slot)
+static CornuTensor *adadelta_update(const CornuOptimizer *self, const CornuUpdate *u,
+                                    CornuTensor **new_slot)
 {
     const Adadelta *adadelta = (const Adadelta *)self;
     new_slot[0] = mean_square(adadelta, u->slot[0], u->gradient);
@@ -41,7 +41,7 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     return cornu_op_add(u->w, cornu_op_multiply(d, u->learning_rate));
 }
 
-static CornuOptimizer *from(const void *config) { return cornu_adadelta_from(config); }
+static CornuOptimizer *adadelta_from(const void *config) { return cornu_adadelta_from(config); }
 
 static const CornuOptimizerField fields[] = {
     CORNU__OPTIMIZER_NUMBER(CornuAdadeltaConfig, Adadelta, rho),
@@ -50,8 +50,9 @@ static const CornuOptimizerField fields[] = {
 };
 
 const CornuOptimizerClass cornu__adadelta_class = {
-    .class_name = "Adadelta", .size = sizeof(Adadelta), .slots = slots, .update = update,
-    .fields = fields, .config_size = sizeof(CornuAdadeltaConfig), .from = from,
+    .class_name = "Adadelta", .size = sizeof(Adadelta), .slots = adadelta_slots,
+    .update = adadelta_update, .fields = fields, .config_size = sizeof(CornuAdadeltaConfig),
+    .from = adadelta_from,
 };
 
 CornuOptimizer *cornu_adadelta_from(const CornuAdadeltaConfig *config)

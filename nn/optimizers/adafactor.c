@@ -11,8 +11,8 @@ typedef struct {
 
 enum { ROWS, COLUMNS, VELOCITY };
 
-static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
-                 int group[CORNU_MAX_SLOTS])
+static int adafactor_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                           int group[CORNU_MAX_SLOTS])
 {
     (void)self;
     name[ROWS] = "rows", name[COLUMNS] = "columns", name[VELOCITY] = "velocity";
@@ -77,8 +77,8 @@ static void factor(const CornuUpdate *u, CornuTensor *squares, CornuTensor *beta
     new_slot[VELOCITY] = cornu_op_multiply(with_axis(share, rank - 1), with_axis(c, rank - 2));
 }
 
-static CornuTensor *update(const CornuOptimizer *self, int i, const CornuUpdate *u,
-                           CornuTensor **new_slot)
+static CornuTensor *adafactor_update(const CornuOptimizer *self, int i, const CornuUpdate *u,
+                                     CornuTensor **new_slot)
 {
     const Adafactor *adafactor = (const Adafactor *)self;
     CornuTensor     *t = u->iteration, *one = t ? cornu_op_constant_like(t, 1.0) : NULL;
@@ -99,7 +99,7 @@ static CornuTensor *update(const CornuOptimizer *self, int i, const CornuUpdate 
     return cornu_op_subtract(u->w, cornu_op_multiply(alpha, step));
 }
 
-static CornuOptimizer *from(const void *config) { return cornu_adafactor_from(config); }
+static CornuOptimizer *adafactor_from(const void *config) { return cornu_adafactor_from(config); }
 
 static const CornuOptimizerField fields[] = {
     CORNU__OPTIMIZER_NUMBER(CornuAdafactorConfig, Adafactor, beta_2_decay),
@@ -112,9 +112,9 @@ static const CornuOptimizerField fields[] = {
 };
 
 const CornuOptimizerClass cornu__adafactor_class = {
-    .class_name = "Adafactor", .size = sizeof(Adafactor), .slots = slots, .slot_type = slot_type,
-    .update_weight = update, .fields = fields, .config_size = sizeof(CornuAdafactorConfig),
-    .from = from,
+    .class_name = "Adafactor", .size = sizeof(Adafactor), .slots = adafactor_slots,
+    .slot_type = slot_type, .update_weight = adafactor_update, .fields = fields,
+    .config_size = sizeof(CornuAdafactorConfig), .from = adafactor_from,
 };
 
 CornuOptimizer *cornu_adafactor_from(const CornuAdafactorConfig *config)

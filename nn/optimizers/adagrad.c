@@ -8,8 +8,8 @@ typedef struct {
     double         initial_accumulator_value, epsilon;
 } Adagrad;
 
-static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
-                 int group[CORNU_MAX_SLOTS])
+static int adagrad_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                         int group[CORNU_MAX_SLOTS])
 {
     (void)self;
     name[0] = "accumulator", group[0] = 0;
@@ -22,8 +22,8 @@ static double initial(const CornuOptimizer *self, int slot)
     return ((const Adagrad *)self)->initial_accumulator_value;
 }
 
-static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
-                           CornuTensor **new_slot)
+static CornuTensor *adagrad_update(const CornuOptimizer *self, const CornuUpdate *u,
+                                   CornuTensor **new_slot)
 {
     CornuTensor *sum = new_slot[0] = cornu_op_add(u->slot[0], cornu_op_square(u->gradient));
     CornuTensor *root = cornu_op_sqrt(cornu_op_shift(sum, ((const Adagrad *)self)->epsilon));
@@ -31,7 +31,7 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     return cornu_op_subtract(u->w, cornu_op_divide(step, root));
 }
 
-static CornuOptimizer *from(const void *config) { return cornu_adagrad_from(config); }
+static CornuOptimizer *adagrad_from(const void *config) { return cornu_adagrad_from(config); }
 
 static const CornuOptimizerField fields[] = {
     CORNU__OPTIMIZER_NUMBER(CornuAdagradConfig, Adagrad, initial_accumulator_value),
@@ -40,9 +40,9 @@ static const CornuOptimizerField fields[] = {
 };
 
 const CornuOptimizerClass cornu__adagrad_class = {
-    .class_name = "Adagrad", .size = sizeof(Adagrad), .slots = slots, .initial = initial,
-    .update = update,
-    .fields = fields, .config_size = sizeof(CornuAdagradConfig), .from = from,
+    .class_name = "Adagrad", .size = sizeof(Adagrad), .slots = adagrad_slots, .initial = initial,
+    .update = adagrad_update, .fields = fields, .config_size = sizeof(CornuAdagradConfig),
+    .from = adagrad_from,
 };
 
 CornuOptimizer *cornu_adagrad_from(const CornuAdagradConfig *config)

@@ -10,8 +10,8 @@ typedef struct {
 } Adam;
 
 /* momentum and velocity of each weight; after them, with amsgrad, every velocity_hat */
-static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
-                 int group[CORNU_MAX_SLOTS])
+static int adam_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                      int group[CORNU_MAX_SLOTS])
 {
     name[0] = "momentum", group[0] = 0;
     name[1] = "velocity", group[1] = 0;
@@ -39,8 +39,8 @@ static CornuTensor *rate(const CornuOptimizer *self, const CornuUpdate *u)
                            cornu__bias_correction(u, adam->beta_1));
 }
 
-static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
-                           CornuTensor **new_slot)
+static CornuTensor *adam_update(const CornuOptimizer *self, const CornuUpdate *u,
+                                CornuTensor **new_slot)
 {
     const CornuMoments *adam = (const CornuMoments *)self;
     CornuTensor *w = cornu_op_adam_update(u->w, u->slot[0], u->slot[1], u->gradient,
@@ -70,13 +70,15 @@ static const CornuOptimizerField adam_fields[] = FIELDS(CornuAdamConfig);
 static const CornuOptimizerField adamw_fields[] = FIELDS(CornuAdamwConfig);
 
 const CornuOptimizerClass cornu__adam_class = {
-    .class_name = "Adam", .size = sizeof(Adam), .slots = slots, .rate = rate, .update = update,
-    .fields = adam_fields, .config_size = sizeof(CornuAdamConfig), .from = adam_from,
+    .class_name = "Adam", .size = sizeof(Adam), .slots = adam_slots, .rate = rate,
+    .update = adam_update, .fields = adam_fields, .config_size = sizeof(CornuAdamConfig),
+    .from = adam_from,
 };
 
 const CornuOptimizerClass cornu__adamw_class = {
-    .class_name = "AdamW", .size = sizeof(Adam), .slots = slots, .rate = rate, .update = update,
-    .fields = adamw_fields, .config_size = sizeof(CornuAdamwConfig), .from = adamw_from,
+    .class_name = "AdamW", .size = sizeof(Adam), .slots = adam_slots, .rate = rate,
+    .update = adam_update, .fields = adamw_fields, .config_size = sizeof(CornuAdamwConfig),
+    .from = adamw_from,
 };
 
 CornuOptimizer *cornu__moments_create(const CornuOptimizerClass *kind, bool rate_given,

@@ -1,8 +1,8 @@
 /* Source: keras/src/optimizers/adamax.py. */
 #include "optimizer_internal.h"
 
-static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
-                 int group[CORNU_MAX_SLOTS])
+static int adamax_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                        int group[CORNU_MAX_SLOTS])
 {
     (void)self;
     name[0] = "momentum", group[0] = 0;
@@ -10,8 +10,8 @@ static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
     return 2;
 }
 
-static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
-                           CornuTensor **new_slot)
+static CornuTensor *adamax_update(const CornuOptimizer *self, const CornuUpdate *u,
+                                  CornuTensor **new_slot)
 {
     const CornuMoments *adamax = (const CornuMoments *)self;
     new_slot[0] = cornu__moved(u->slot[0], u->gradient, adamax->beta_1);
@@ -24,7 +24,7 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     return cornu_op_subtract(u->w, step);
 }
 
-static CornuOptimizer *from(const void *config) { return cornu_adamax_from(config); }
+static CornuOptimizer *adamax_from(const void *config) { return cornu_adamax_from(config); }
 
 static const CornuOptimizerField fields[] = {
     CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, beta_1),
@@ -34,9 +34,9 @@ static const CornuOptimizerField fields[] = {
 };
 
 const CornuOptimizerClass cornu__adamax_class = {
-    .class_name = "Adamax", .size = sizeof(CornuMoments), .slots = slots,
-    .update = update,
-    .fields = fields, .config_size = sizeof(CornuMomentsConfig), .from = from,
+    .class_name = "Adamax", .size = sizeof(CornuMoments), .slots = adamax_slots,
+    .update = adamax_update, .fields = fields, .config_size = sizeof(CornuMomentsConfig),
+    .from = adamax_from,
 };
 
 CornuOptimizer *cornu_adamax_from(const CornuMomentsConfig *config)

@@ -64,8 +64,8 @@ void cornu__optimizer_divide(CornuOptimizer *optimizer)
 
 /* Packs parts of bucket b as `name`, "weights", with several buckets "weights (1 of 2)": counted
  * in the order of the weights. */
-static CornuVariable *pack(const CornuOptimizer *optimizer, int b, CornuVariable *const *parts,
-                           CornuSpread spread, const char *name)
+static CornuVariable *pack_bucket(const CornuOptimizer *optimizer, int b,
+                                  CornuVariable *const *parts, CornuSpread spread, const char *name)
 {
     const int count = optimizer->bucket_count;
     char      text[160];
@@ -80,15 +80,16 @@ CornuStatus cornu__optimizer_pack(CornuOptimizer *optimizer)
         CornuBucket          *bucket = &optimizer->buckets[b];
         CornuVariable *const *w = optimizer->w + bucket->first;
         bucket->weights = bucket->sparse ? w[0]
-                        : pack(optimizer, b, w, apart ? CORNU_DUPLICATED : CORNU_SHARED,
-                               "weights");
+                        : pack_bucket(optimizer, b, w, apart ? CORNU_DUPLICATED : CORNU_SHARED,
+                                      "weights");
     }
     return cornu_error_take();
 }
 
 CornuStatus cornu__optimizer_pack_slots(CornuOptimizer *optimizer, int slot, const char *name)
 {
-    const bool      apart = cornu__optimizer_has_groups(optimizer);
+    const CornuSpread spread =
+        cornu__optimizer_has_groups(optimizer) ? CORNU_DUPLICATED : CORNU_SLICED;
     CornuVariable **parts = cornu__allocate((size_t)optimizer->count, sizeof(CornuVariable *));
     char            text[128];
     if (!parts) return CORNU_ERR_MEMORY;
@@ -98,9 +99,8 @@ CornuStatus cornu__optimizer_pack_slots(CornuOptimizer *optimizer, int slot, con
     for (int b = 0; b < optimizer->bucket_count; b++) {
         CornuBucket          *bucket = &optimizer->buckets[b];
         CornuVariable *const *own = parts + bucket->first;
-        bucket->slots[slot] = bucket->sparse ? own[0]
-                            : pack(optimizer, b, own, apart ? CORNU_DUPLICATED : CORNU_SLICED,
-                                   text);
+        bucket->slots[slot] =
+            bucket->sparse ? own[0] : pack_bucket(optimizer, b, own, spread, text);
     }
     cornu__release(parts);
     return cornu_error_take();

@@ -10,8 +10,8 @@ typedef struct {
     double         l2_shrinkage_regularization_strength, beta;
 } Ftrl;
 
-static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
-                 int group[CORNU_MAX_SLOTS])
+static int ftrl_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                      int group[CORNU_MAX_SLOTS])
 {
     (void)self;
     name[0] = "accumulator", group[0] = 0;
@@ -31,8 +31,8 @@ static CornuTensor *raised(const Ftrl *self, CornuTensor *n)
     return n ? cornu_op_power(n, cornu_op_constant_like(n, -self->learning_rate_power)) : NULL;
 }
 
-static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
-                           CornuTensor **new_slot)
+static CornuTensor *ftrl_update(const CornuOptimizer *self, const CornuUpdate *u,
+                                CornuTensor **new_slot)
 {
     const Ftrl  *ftrl = (const Ftrl *)self;
     CornuTensor *n = cornu_op_add(u->slot[0], cornu_op_square(u->gradient));
@@ -58,7 +58,7 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     return cornu_op_divide(cornu_op_subtract(clipped, z), quadratic);
 }
 
-static CornuOptimizer *from(const void *config) { return cornu_ftrl_from(config); }
+static CornuOptimizer *ftrl_from(const void *config) { return cornu_ftrl_from(config); }
 
 static const CornuOptimizerField fields[] = {
     CORNU__OPTIMIZER_NUMBER(CornuFtrlConfig, Ftrl, learning_rate_power),
@@ -71,8 +71,9 @@ static const CornuOptimizerField fields[] = {
 };
 
 const CornuOptimizerClass cornu__ftrl_class = {
-    .class_name = "Ftrl", .size = sizeof(Ftrl), .slots = slots, .initial = initial,
-    .update = update, .fields = fields, .config_size = sizeof(CornuFtrlConfig), .from = from,
+    .class_name = "Ftrl", .size = sizeof(Ftrl), .slots = ftrl_slots, .initial = initial,
+    .update = ftrl_update, .fields = fields, .config_size = sizeof(CornuFtrlConfig),
+    .from = ftrl_from,
 };
 
 CornuOptimizer *cornu_ftrl_from(const CornuFtrlConfig *config)

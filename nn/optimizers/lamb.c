@@ -1,8 +1,8 @@
 /* Source: keras/src/optimizers/lamb.py. */
 #include "optimizer_internal.h"
 
-static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
-                 int group[CORNU_MAX_SLOTS])
+static int lamb_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                      int group[CORNU_MAX_SLOTS])
 {
     (void)self;
     name[0] = "momentum", group[0] = 0;
@@ -24,8 +24,8 @@ CornuTensor *cornu__norm_ratio(CornuTensor *w, CornuTensor *u, double factor)
     return cornu_op_select(cornu_op_compare(of_w, CORNU_GREATER, zero), ratio, one);
 }
 
-static CornuTensor *update(const CornuOptimizer *self, int i, const CornuUpdate *u,
-                           CornuTensor **new_slot)
+static CornuTensor *lamb_update(const CornuOptimizer *self, int i, const CornuUpdate *u,
+                                CornuTensor **new_slot)
 {
     const CornuMoments *lamb = (const CornuMoments *)self;
     (void)i;
@@ -38,7 +38,7 @@ static CornuTensor *update(const CornuOptimizer *self, int i, const CornuUpdate 
     return cornu_op_subtract(u->w, cornu_op_multiply(rate, step));
 }
 
-static CornuOptimizer *from(const void *config) { return cornu_lamb_from(config); }
+static CornuOptimizer *lamb_from(const void *config) { return cornu_lamb_from(config); }
 
 static const CornuOptimizerField fields[] = {
     CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, beta_1),
@@ -48,8 +48,9 @@ static const CornuOptimizerField fields[] = {
 };
 
 const CornuOptimizerClass cornu__lamb_class = {
-    .class_name = "Lamb", .size = sizeof(CornuMoments), .slots = slots, .update_weight = update,
-    .fields = fields, .config_size = sizeof(CornuMomentsConfig), .from = from,
+    .class_name = "Lamb", .size = sizeof(CornuMoments), .slots = lamb_slots,
+    .update_weight = lamb_update, .fields = fields, .config_size = sizeof(CornuMomentsConfig),
+    .from = lamb_from,
 };
 
 CornuOptimizer *cornu_lamb_from(const CornuMomentsConfig *config)

@@ -11,8 +11,8 @@ typedef struct {
     char          *exclude_from_layer_adaptation[CORNU_MAX_EXCLUDED];
 } Lars;
 
-static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
-                 int group[CORNU_MAX_SLOTS])
+static int lars_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                      int group[CORNU_MAX_SLOTS])
 {
     (void)self;
     name[0] = "momentum", group[0] = 0;
@@ -41,8 +41,8 @@ static CornuTensor *along(const Lars *lars, CornuTensor *g, CornuTensor *m)
     return lars->nesterov ? cornu_op_add(g, cornu_op_scale(m, lars->momentum)) : m;
 }
 
-static CornuTensor *update(const CornuOptimizer *self, int i, const CornuUpdate *u,
-                           CornuTensor **new_slot)
+static CornuTensor *lars_update(const CornuOptimizer *self, int i, const CornuUpdate *u,
+                                CornuTensor **new_slot)
 {
     const Lars  *lars = (const Lars *)self;
     const char  *path = cornu_variable_name(self->w[i]);
@@ -67,8 +67,8 @@ static void free_patterns(CornuOptimizer *self)
 
 /* Not one of Keras', whose files cannot name it. */
 static const CornuOptimizerClass lars_class = {
-    .class_name = "LARS", .size = sizeof(Lars), .slots = slots, .decay_of = decay_of,
-    .update_weight = update, .free = free_patterns,
+    .class_name = "LARS", .size = sizeof(Lars), .slots = lars_slots, .decay_of = decay_of,
+    .update_weight = lars_update, .free = free_patterns,
 };
 
 CornuOptimizer *cornu_lars_from(const CornuLarsConfig *config)

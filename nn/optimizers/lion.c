@@ -8,8 +8,8 @@ typedef struct {
     double         beta_1, beta_2;
 } Lion;
 
-static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
-                 int group[CORNU_MAX_SLOTS])
+static int lion_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                      int group[CORNU_MAX_SLOTS])
 {
     (void)self;
     name[0] = "momentum", group[0] = 0;
@@ -23,8 +23,8 @@ static CornuTensor *between(const CornuUpdate *u, double beta)
                         cornu_op_scale(u->gradient, 1.0 - (float)beta));
 }
 
-static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
-                           CornuTensor **new_slot)
+static CornuTensor *lion_update(const CornuOptimizer *self, const CornuUpdate *u,
+                                CornuTensor **new_slot)
 {
     const Lion *lion = (const Lion *)self;
     new_slot[0] = between(u, lion->beta_2);
@@ -32,7 +32,7 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     return cornu_op_subtract(u->w, cornu_op_multiply(direction, u->learning_rate));
 }
 
-static CornuOptimizer *from(const void *config) { return cornu_lion_from(config); }
+static CornuOptimizer *lion_from(const void *config) { return cornu_lion_from(config); }
 
 static const CornuOptimizerField fields[] = {
     CORNU__OPTIMIZER_NUMBER(CornuLionConfig, Lion, beta_1),
@@ -41,8 +41,8 @@ static const CornuOptimizerField fields[] = {
 };
 
 const CornuOptimizerClass cornu__lion_class = {
-    .class_name = "Lion", .size = sizeof(Lion), .slots = slots, .update = update,
-    .fields = fields, .config_size = sizeof(CornuLionConfig), .from = from,
+    .class_name = "Lion", .size = sizeof(Lion), .slots = lion_slots, .update = lion_update,
+    .fields = fields, .config_size = sizeof(CornuLionConfig), .from = lion_from,
 };
 
 CornuOptimizer *cornu_lion_from(const CornuLionConfig *config)

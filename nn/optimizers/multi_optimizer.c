@@ -37,7 +37,7 @@ static bool matches(const char *path, const char *weight)
     return found;
 }
 
-static CornuStatus choose(const Multi *multi, const char *weight, int *of)
+static CornuStatus choose_optimizer(const Multi *multi, const char *weight, int *of)
 {
     int found = multi->count - 1, matching = 0;
     for (int i = 0; i < multi->count - 1; i++)
@@ -99,7 +99,7 @@ static CornuStatus list_variables(Multi *multi)
     return CORNU_OK;
 }
 
-static CornuStatus build(CornuOptimizer *base, CornuVariable *const *w, int count)
+static CornuStatus multi_build(CornuOptimizer *base, CornuVariable *const *w, int count)
 {
     Multi *multi = (Multi *)base;
     cornu__release(multi->of);
@@ -112,7 +112,7 @@ static CornuStatus build(CornuOptimizer *base, CornuVariable *const *w, int coun
                                                                          : CORNU_ERR_MEMORY;
     for (int i = 0; i < count && !status; i++) {
         base->w[i] = w[i];
-        status = choose(multi, cornu_variable_name(w[i]), &multi->of[i]);
+        status = choose_optimizer(multi, cornu_variable_name(w[i]), &multi->of[i]);
         multi->place[i] = 0;
         for (int k = 0; k < i && !status; k++) multi->place[i] += multi->of[k] == multi->of[i];
     }
@@ -188,7 +188,7 @@ static void free_all(CornuOptimizer *self)
 }
 
 static const CornuComposite composite = {
-    .build = build, .apply = apply, .gradient_norm = gradient_norm, .constrain = constrain,
+    .build = multi_build, .apply = apply, .gradient_norm = gradient_norm, .constrain = constrain,
     .inner = inner, .path = path,
 };
 
@@ -200,7 +200,7 @@ const CornuOptimizerClass cornu__multi_class = {
 };
 
 /* Takes the optimizer, unless another has it. */
-static CornuStatus add(Multi *multi, const char *path, CornuOptimizer *optimizer)
+static CornuStatus add_optimizer(Multi *multi, const char *path, CornuOptimizer *optimizer)
 {
     const int n = multi->count;
     if (optimizer->taken || optimizer->kind->composite || optimizer->scales_loss)
@@ -249,14 +249,14 @@ CornuOptimizer *cornu_multi_optimizer_from(const CornuMultiConfig *config)
             status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: \"%s\" has no optimizer",
                                  optimizer->name, entry->path);
         else
-            status = add(multi, entry->path, entry->optimizer);
+            status = add_optimizer(multi, entry->path, entry->optimizer);
         if (multi->count == i + 1) entry->optimizer = NULL;
     }
     const int mapped = multi->count;
     if (!status && !given.default_optimizer)
         status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: .default_optimizer is required",
                              optimizer->name);
-    if (!status) status = add(multi, NULL, given.default_optimizer);
+    if (!status) status = add_optimizer(multi, NULL, given.default_optimizer);
     if (multi->count > mapped) given.default_optimizer = NULL;
     if (!status) return optimizer;
     free_given(&given);

@@ -37,8 +37,8 @@ static bool is_for_adam(const CornuOptimizer *self, const CornuVariable *w)
            cornu_variable_type(w).shape.rank != 2;
 }
 
-static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
-                 int group[CORNU_MAX_SLOTS])
+static int muon_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                      int group[CORNU_MAX_SLOTS])
 {
     (void)self;
     name[0] = "momentum", group[0] = 0;
@@ -95,8 +95,8 @@ static CornuTensor *orthogonalized(const Muon *muon, CornuTensor *x)
     return tall ? transposed(x) : x;
 }
 
-static CornuTensor *update(const CornuOptimizer *self, int i, const CornuUpdate *u,
-                           CornuTensor **new_slot)
+static CornuTensor *muon_update(const CornuOptimizer *self, int i, const CornuUpdate *u,
+                                CornuTensor **new_slot)
 {
     const Muon *muon = (const Muon *)self;
     if (!u->w) return NULL;
@@ -117,7 +117,7 @@ static CornuTensor *update(const CornuOptimizer *self, int i, const CornuUpdate 
 
 /* ---- The class ---- */
 
-static CornuOptimizer *from(const void *config) { return cornu_muon_from(config); }
+static CornuOptimizer *muon_from(const void *config) { return cornu_muon_from(config); }
 
 static void free_patterns(CornuOptimizer *self)
 {
@@ -142,9 +142,9 @@ static const CornuOptimizerField fields[] = {
 #undef NUMBER
 
 const CornuOptimizerClass cornu__muon_class = {
-    .class_name = "Muon", .size = sizeof(Muon), .slots = slots, .slot_type = slot_type,
-    .decay_of = decay_of, .update_weight = update, .free = free_patterns, .fields = fields,
-    .config_size = sizeof(CornuMuonConfig), .from = from,
+    .class_name = "Muon", .size = sizeof(Muon), .slots = muon_slots, .slot_type = slot_type,
+    .decay_of = decay_of, .update_weight = muon_update, .free = free_patterns, .fields = fields,
+    .config_size = sizeof(CornuMuonConfig), .from = muon_from,
 };
 
 CornuOptimizer *cornu_muon_from(const CornuMuonConfig *config)

@@ -1,8 +1,8 @@
 /* Source: keras/src/optimizers/nadam.py. */
 #include "optimizer_internal.h"
 
-static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
-                 int group[CORNU_MAX_SLOTS])
+static int nadam_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                       int group[CORNU_MAX_SLOTS])
 {
     (void)self;
     name[0] = "momentum", group[0] = 0;
@@ -20,7 +20,7 @@ static CornuTensor *momentum(const CornuOptimizer *self, CornuTensor *t)
 }
 
 /* p_t = u_1 u_2 … u_t */
-static CornuTensor *product(const CornuOptimizer *self, const CornuUpdate *u)
+static CornuTensor *momentum_product(const CornuOptimizer *self, const CornuUpdate *u)
 {
     return cornu_op_multiply(u->number, momentum(self, u->iteration));
 }
@@ -33,8 +33,8 @@ static CornuTensor *moved(CornuTensor *mean, CornuTensor *x, double beta)
     return cornu_op_add(mean, cornu_op_scale(cornu_op_subtract(x, mean), 1.0 - (float)beta));
 }
 
-static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
-                           CornuTensor **new_slot)
+static CornuTensor *nadam_update(const CornuOptimizer *self, const CornuUpdate *u,
+                                 CornuTensor **new_slot)
 {
     const CornuMoments *nadam = (const CornuMoments *)self;
     CornuTensor *now = momentum(self, u->iteration);
@@ -50,7 +50,7 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     return cornu_op_subtract(u->w, cornu_op_divide(cornu_op_multiply(m, u->learning_rate), below));
 }
 
-static CornuOptimizer *from(const void *config) { return cornu_nadam_from(config); }
+static CornuOptimizer *nadam_from(const void *config) { return cornu_nadam_from(config); }
 
 static const CornuOptimizerField fields[] = {
     CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, beta_1),
@@ -60,9 +60,10 @@ static const CornuOptimizerField fields[] = {
 };
 
 const CornuOptimizerClass cornu__nadam_class = {
-    .class_name = "Nadam", .size = sizeof(CornuMoments), .slots = slots, .update = update,
-    .number_name = "u_product", .first_number = 1.0, .number = product,
-    .fields = fields, .config_size = sizeof(CornuMomentsConfig), .from = from,
+    .class_name = "Nadam", .size = sizeof(CornuMoments), .slots = nadam_slots,
+    .update = nadam_update, .number_name = "u_product", .first_number = 1.0,
+    .number = momentum_product, .fields = fields, .config_size = sizeof(CornuMomentsConfig),
+    .from = nadam_from,
 };
 
 CornuOptimizer *cornu_nadam_from(const CornuMomentsConfig *config)

@@ -12,7 +12,8 @@ enum { MAX_SCALARS = 7 };
 
 /* ---- Making ---- */
 
-static CornuStatus check(const char *name, bool rate_given, const CornuOptimizerArguments *a)
+static CornuStatus check_arguments(const char *name, bool rate_given,
+                                   const CornuOptimizerArguments *a)
 {
     const struct { const char *argument; double value; } positive[] = {
         { "weight_decay", a->weight_decay }, { "clipnorm", a->clipnorm },
@@ -46,7 +47,7 @@ CornuStatus cornu__optimizer_set(CornuOptimizer *optimizer, bool rate_given,
                                  const CornuOptimizerArguments *arguments)
 {
     const char *name = arguments->name ? arguments->name : optimizer->name;
-    CornuStatus status = check(name, rate_given, arguments);
+    CornuStatus status = check_arguments(name, rate_given, arguments);
     char       *copy = status ? NULL : cornu__copy_text(name);
     if (!copy) {
         cornu_schedule_free(arguments->schedule);
@@ -304,7 +305,7 @@ static CornuStatus pack_slots(CornuOptimizer *optimizer)
     return CORNU_OK;
 }
 
-static CornuStatus fill(CornuVariable *variable, double value)
+static CornuStatus fill_variable(CornuVariable *variable, double value)
 {
     const CornuType type = cornu_variable_type(variable);
     CornuArray      all = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
@@ -328,7 +329,7 @@ static CornuStatus begin_slots(CornuOptimizer *optimizer)
     for (int s = common; s < optimizer->slot_count && optimizer->kind->initial; s++) {
         const double value = optimizer->kind->initial(optimizer, s - common);
         for (int b = 0; b < optimizer->bucket_count && value != 0.0; b++)   /* new memory is 0 */
-            CORNU__TRY((optimizer->buckets[b].sparse ? cornu__sparse_fill : fill)(
+            CORNU__TRY((optimizer->buckets[b].sparse ? cornu__sparse_fill : fill_variable)(
                 optimizer->buckets[b].slots[s], value));
     }
     return CORNU_OK;
@@ -381,7 +382,7 @@ static CornuStatus add_number(CornuOptimizer *optimizer, CornuDevice *device)
     return cornu_variable_set(optimizer->number, kind->first_number);
 }
 
-static CornuStatus build(CornuOptimizer *optimizer, CornuVariable *const *w, int count)
+static CornuStatus build_optimizer(CornuOptimizer *optimizer, CornuVariable *const *w, int count)
 {
     const int slots = slots_of(optimizer).count;
     optimizer->slot_count = slots;
@@ -427,7 +428,7 @@ CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *cons
                            optimizer->name);
     const CornuComposite *composite = optimizer->kind->composite;
     CornuStatus status = composite ? composite->build(optimizer, w, count)
-                                   : build(optimizer, w, count);
+                                   : build_optimizer(optimizer, w, count);
     if (status)   /* undone for another attempt, on a device with more memory */
         cornu__optimizer_unbuild(optimizer);
     return status;

@@ -190,7 +190,7 @@ static CornuTensor *only_if(CornuTensor *condition, CornuTensor *value, CornuTen
     return condition ? cornu_op_select(condition, value, old) : value;
 }
 
-static CornuTensor *both(CornuTensor *a, CornuTensor *b)
+static CornuTensor *both_finite(CornuTensor *a, CornuTensor *b)
 {
     return a && b ? cornu_op_select(a, b, cornu_op_constant_like(b, 0.0)) : a ? a : b;
 }
@@ -272,8 +272,8 @@ static CornuTensor *accumulated(const CornuOptimizer *optimizer, CornuGraph *gra
 /* Replaces the gradients of each bucket by those that this shard applies. Accumulation comes after
  * the sum over shards, so that no part of it is a shard's own and files hold all of it; clipping
  * then needs it whole. */
-static void reduce(const CornuOptimizer *optimizer, CornuGraph *graph, const Gradients *gradients,
-                   CornuTensor *last, CornuTensor *finite)
+static void reduce_gradients(const CornuOptimizer *optimizer, CornuGraph *graph,
+                             const Gradients *gradients, CornuTensor *last, CornuTensor *finite)
 {
     const int     count = optimizer->bucket_count;
     CornuTensor **g = gradients->g;
@@ -447,8 +447,8 @@ static CornuStatus update_rows(const Step *step, const CornuBucket *bucket, Corn
 
 /* Records the update of a bucket's weights and slots: of this shard's slice, of each weight, or of
  * rows. */
-static CornuStatus update(const Step *step, const CornuBucket *bucket, CornuUpdate *u,
-                          CornuTensor *rows)
+static CornuStatus update_bucket(const Step *step, const CornuBucket *bucket, CornuUpdate *u,
+                                 CornuTensor *rows)
 {
     const CornuOptimizer *optimizer = step->optimizer;
     if (bucket->sparse) return update_rows(step, bucket, u, rows);
@@ -485,15 +485,15 @@ static CornuStatus apply(CornuOptimizer *optimizer, CornuGraph *graph, const Gra
     if (optimizer->accumulation_steps) last = completes(iteration, optimizer->accumulation_steps);
     CORNU__TRY(cornu_error_take());
     CornuTensor *before = cornu_op_convert(updates(optimizer, graph), CORNU_F32);
-    reduce(optimizer, graph, gradients, last, finite);
+    reduce_gradients(optimizer, graph, gradients, last, finite);
     CornuUpdate u = { .learning_rate = learning_rate, .iteration = cornu_op_shift(before, 1.0) };
-    CORNU__TRY(move_number(optimizer, graph, &u, both(finite, last)));
+    CORNU__TRY(move_number(optimizer, graph, &u, both_finite(finite, last)));
     if (optimizer->kind->rate) u.learning_rate = optimizer->kind->rate(optimizer, &u);
-    const Step step = { optimizer, graph, finite, both(finite, last), learning_rate };
+    const Step step = { optimizer, graph, finite, both_finite(finite, last), learning_rate };
     CORNU__TRY(cornu_error_take());
     for (int b = 0; b < optimizer->bucket_count; b++) {
         u.gradient = gradients->g[b];
-        CORNU__TRY(update(&step, &optimizer->buckets[b], &u, gradients->rows[b]));
+        CORNU__TRY(update_bucket(&step, &optimizer->buckets[b], &u, gradients->rows[b]));
     }
     return assign(optimizer->iteration,
                   only_if(finite, cornu_op_shift(iteration, 1.0), iteration));

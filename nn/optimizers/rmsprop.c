@@ -10,8 +10,8 @@ typedef struct {
 } Rmsprop;
 
 /* velocity, then momentum if there is one, then average_gradient if centered */
-static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
-                 int group[CORNU_MAX_SLOTS])
+static int rmsprop_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                         int group[CORNU_MAX_SLOTS])
 {
     const Rmsprop *rmsprop = (const Rmsprop *)self;
     int            count = 0;
@@ -27,8 +27,8 @@ static double initial(const CornuOptimizer *self, int slot)
     return slot == 0 ? ((const Rmsprop *)self)->initial_velocity : 0.0;
 }
 
-static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
-                           CornuTensor **new_slot)
+static CornuTensor *rmsprop_update(const CornuOptimizer *self, const CornuUpdate *u,
+                                   CornuTensor **new_slot)
 {
     const Rmsprop *rmsprop = (const Rmsprop *)self;
     const double   rho = rmsprop->rho;
@@ -52,7 +52,7 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     return cornu_op_subtract(u->w, step);
 }
 
-static CornuOptimizer *from(const void *config) { return cornu_rmsprop_from(config); }
+static CornuOptimizer *rmsprop_from(const void *config) { return cornu_rmsprop_from(config); }
 
 static const CornuOptimizerField fields[] = {
     CORNU__OPTIMIZER_NUMBER(CornuRmspropConfig, Rmsprop, rho),
@@ -63,9 +63,9 @@ static const CornuOptimizerField fields[] = {
 };
 
 const CornuOptimizerClass cornu__rmsprop_class = {
-    .class_name = "RMSprop", .size = sizeof(Rmsprop), .slots = slots, .initial = initial,
-    .update = update,
-    .fields = fields, .config_size = sizeof(CornuRmspropConfig), .from = from,
+    .class_name = "RMSprop", .size = sizeof(Rmsprop), .slots = rmsprop_slots, .initial = initial,
+    .update = rmsprop_update, .fields = fields, .config_size = sizeof(CornuRmspropConfig),
+    .from = rmsprop_from,
 };
 
 CornuOptimizer *cornu_rmsprop_from(const CornuRmspropConfig *config)

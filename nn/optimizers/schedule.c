@@ -30,7 +30,7 @@ const CornuScheduleNumbers *cornu__schedule_numbers(const CornuSchedule *schedul
 typedef CornuTensor *Call(const CornuSchedule *self, CornuTensor *iteration);
 
 /* Checks the arguments of all schedules but the piecewise one. */
-static Schedule *create(const char *name, Call *call, double rate, double steps)
+static Schedule *create_schedule(const char *name, Call *call, double rate, double steps)
 {
     if (!isfinite(rate) || rate < 0.0)
         return cornu__fail_null(CORNU_ERR_ARGUMENT,
@@ -73,8 +73,8 @@ static CornuTensor *inverse_time(const CornuSchedule *schedule, CornuTensor *t)
 
 static CornuSchedule *decay(const char *name, Call *call, const CornuDecayConfig *config)
 {
-    Schedule *self = create(name, call, cornu__number(config->initial_learning_rate, 0.0),
-                            config->decay_steps);
+    Schedule *self = create_schedule(name, call, cornu__number(config->initial_learning_rate, 0.0),
+                                     config->decay_steps);
     if (!self) return NULL;
     self->decay_rate = cornu__number(config->decay_rate, 0.0);
     self->staircase = config->staircase;
@@ -116,7 +116,7 @@ CornuSchedule *cornu_piecewise_constant_decay_from(const CornuPiecewiseConfig *c
             return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .boundaries[%lld] is %g after %g, "
                                     "expected more", name, (long long)i, config->boundaries[i],
                                     config->boundaries[i - 1]);
-    Schedule *self = create(name, piecewise, 0.0, 1.0);
+    Schedule *self = create_schedule(name, piecewise, 0.0, 1.0);
     if (!self) return NULL;
     const size_t count = (size_t)config->count;
     self->count = config->count;
@@ -153,9 +153,9 @@ static CornuTensor *polynomial(const CornuSchedule *schedule, CornuTensor *t)
 
 CornuSchedule *cornu_polynomial_decay_from(const CornuPolynomialConfig *config)
 {
-    Schedule *self = create("polynomial_decay", polynomial,
-                            cornu__number(config->initial_learning_rate, 0.0),
-                            config->decay_steps);
+    Schedule *self = create_schedule("polynomial_decay", polynomial,
+                                     cornu__number(config->initial_learning_rate, 0.0),
+                                     config->decay_steps);
     if (!self) return NULL;
     self->end = cornu__number(config->end_learning_rate, 1e-4);
     self->power = cornu__number(config->power, 1.0);
@@ -200,9 +200,9 @@ CornuSchedule *cornu_cosine_decay_from(const CornuCosineConfig *config)
     if (target < 0.0 || steps < 0.0)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "cosine_decay: .warmup_target is %g and "
                                 ".warmup_steps %g, expected 0 or more", target, steps);
-    Schedule *self = create("cosine_decay", cosine,
-                            cornu__number(config->initial_learning_rate, 0.0),
-                            config->decay_steps);
+    Schedule *self = create_schedule("cosine_decay", cosine,
+                                     cornu__number(config->initial_learning_rate, 0.0),
+                                     config->decay_steps);
     if (!self) return NULL;
     self->alpha = cornu__number(config->alpha, 0.0);
     self->warmup_target = target;
@@ -240,9 +240,9 @@ CornuSchedule *cornu_cosine_decay_restarts_from(const CornuCosineRestartsConfig 
     if (!(t_mul >= 1.0 && m_mul > 0.0))
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "cosine_decay_restarts: .t_mul is %g, expected "
                                 "1 or more; .m_mul is %g, expected more than 0", t_mul, m_mul);
-    Schedule *self = create("cosine_decay_restarts", cosine_restarts,
-                            cornu__number(config->initial_learning_rate, 0.0),
-                            config->first_decay_steps);
+    Schedule *self = create_schedule("cosine_decay_restarts", cosine_restarts,
+                                     cornu__number(config->initial_learning_rate, 0.0),
+                                     config->first_decay_steps);
     if (!self) return NULL;
     self->t_mul = t_mul;
     self->m_mul = m_mul;

@@ -8,8 +8,8 @@ typedef struct {
     int64_t      warmup_steps;
 } ScheduleFree;
 
-static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
-                 int group[CORNU_MAX_SLOTS])
+static int schedule_free_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                               int group[CORNU_MAX_SLOTS])
 {
     (void)self;
     name[0] = "momentum", group[0] = 0;
@@ -30,8 +30,8 @@ static CornuTensor *rate(const CornuOptimizer *self, const CornuUpdate *u)
 static CornuTensor *rest(CornuTensor *x) { return cornu_op_shift(cornu_op_negative(x), 1.0); }
 
 /* The weights may have been loaded after build, so z begins with them in the first step, too. */
-static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
-                           CornuTensor **new_slot)
+static CornuTensor *schedule_free_update(const CornuOptimizer *self, const CornuUpdate *u,
+                                         CornuTensor **new_slot)
 {
     const CornuMoments *free = (const CornuMoments *)self;
     if (!u->w || !u->iteration) return NULL;
@@ -55,7 +55,10 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     return cornu_op_add(cornu_op_scale(new_z, 1.0 - beta_1), cornu_op_scale(new_x, beta_1));
 }
 
-static CornuOptimizer *from(const void *config) { return cornu_schedule_free_adamw_from(config); }
+static CornuOptimizer *schedule_free_from(const void *config)
+{
+    return cornu_schedule_free_adamw_from(config);
+}
 
 static const CornuOptimizerField fields[] = {
     CORNU__OPTIMIZER_NUMBER(CornuScheduleFreeConfig, CornuMoments, beta_1),
@@ -66,9 +69,9 @@ static const CornuOptimizerField fields[] = {
 };
 
 const CornuOptimizerClass cornu__schedule_free_adamw_class = {
-    .class_name = "ScheduleFreeAdamW", .size = sizeof(ScheduleFree), .slots = slots, .rate = rate,
-    .update = update, .weight_slot = 1, .fields = fields,
-    .config_size = sizeof(CornuScheduleFreeConfig), .from = from,
+    .class_name = "ScheduleFreeAdamW", .size = sizeof(ScheduleFree), .slots = schedule_free_slots,
+    .rate = rate, .update = schedule_free_update, .weight_slot = 1, .fields = fields,
+    .config_size = sizeof(CornuScheduleFreeConfig), .from = schedule_free_from,
 };
 
 CornuOptimizer *cornu_schedule_free_adamw_from(const CornuScheduleFreeConfig *config)

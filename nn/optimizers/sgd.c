@@ -7,16 +7,16 @@ typedef struct {
     bool           nesterov;
 } Sgd;
 
-static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
-                 int group[CORNU_MAX_SLOTS])
+static int sgd_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                     int group[CORNU_MAX_SLOTS])
 {
     name[0] = "momentum";
     group[0] = 0;
     return ((const Sgd *)self)->momentum != 0.0 ? 1 : 0;
 }
 
-static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
-                           CornuTensor **new_slot)
+static CornuTensor *sgd_update(const CornuOptimizer *self, const CornuUpdate *u,
+                               CornuTensor **new_slot)
 {
     const Sgd *sgd = (const Sgd *)self;
     if (sgd->momentum != 0.0)
@@ -25,7 +25,7 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     return cornu_op_subtract(u->w, cornu_op_multiply(u->gradient, u->learning_rate));
 }
 
-static CornuOptimizer *from(const void *config) { return cornu_sgd_from(config); }
+static CornuOptimizer *sgd_from(const void *config) { return cornu_sgd_from(config); }
 
 static const CornuOptimizerField fields[] = {
     CORNU__OPTIMIZER_NUMBER(CornuSgdConfig, Sgd, momentum),
@@ -34,8 +34,8 @@ static const CornuOptimizerField fields[] = {
 };
 
 const CornuOptimizerClass cornu__sgd_class = {
-    .class_name = "SGD", .size = sizeof(Sgd), .slots = slots, .update = update,
-    .fields = fields, .config_size = sizeof(CornuSgdConfig), .from = from,
+    .class_name = "SGD", .size = sizeof(Sgd), .slots = sgd_slots, .update = sgd_update,
+    .fields = fields, .config_size = sizeof(CornuSgdConfig), .from = sgd_from,
 };
 
 CornuOptimizer *cornu_sgd_from(const CornuSgdConfig *config)

@@ -17,7 +17,7 @@ static CornuTensor *usual_rate(const Warmup *self, CornuTensor *t)
 }
 
 /* first + (rate(steps) - first) t / steps */
-static CornuTensor *call(const CornuSchedule *schedule, CornuTensor *t)
+static CornuTensor *warmup_call(const CornuSchedule *schedule, CornuTensor *t)
 {
     const Warmup *self = (const Warmup *)schedule;
     CornuTensor  *steps = cornu_op_constant_like(t, self->steps);
@@ -34,7 +34,7 @@ static void free_warmup(CornuSchedule *schedule)
     cornu__release(schedule);
 }
 
-static CornuStatus check(const CornuWarmupConfig *config, double first)
+static CornuStatus check_warmup(const CornuWarmupConfig *config, double first)
 {
     const double rate = config->learning_rate;
     if (config->schedule ? rate != 0.0 : !(rate > 0.0 && isfinite(rate)))
@@ -56,12 +56,12 @@ CornuSchedule *cornu_warmup_from(const CornuWarmupConfig *config)
 {
     const double first = cornu__number(config->initial_learning_rate, 0.0);
     Warmup      *self = NULL;
-    if (!cornu__refused() && !check(config, first)) self = cornu__allocate(1, sizeof *self);
+    if (!cornu__refused() && !check_warmup(config, first)) self = cornu__allocate(1, sizeof *self);
     if (!self) {
         if (config->schedule && !config->schedule->taken) cornu_schedule_free(config->schedule);
         return cornu__null();
     }
-    self->base = (CornuSchedule){ .name = "warmup", .call = call, .free = free_warmup };
+    self->base = (CornuSchedule){ .name = "warmup", .call = warmup_call, .free = free_warmup };
     self->after = config->schedule;
     self->first = first;
     self->rate = config->learning_rate;

@@ -109,7 +109,7 @@ static void draw_table(const Table *table)
                     .bold = true, .colour = CORNU__FAINT_INK);
 }
 
-static CornuStatus check(CornuArray counts)
+static CornuStatus check_counts(CornuArray counts)
 {
     const CornuShape shape = counts.type.shape;
     CornuText        text;
@@ -128,7 +128,7 @@ static CornuStatus check(CornuArray counts)
 CornuPlot *cornu_picture_confusion(CornuArray counts, const char *const *names,
                                    const char *title)
 {
-    if (check(counts)) return cornu__null();
+    if (check_counts(counts)) return cornu__null();
     const int64_t *values = counts.data, K = counts.type.shape.extent[0];
     int64_t        right = 0, all = 0;
     for (int64_t i = 0; i < K * K; i++) {

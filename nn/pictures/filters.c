@@ -79,7 +79,7 @@ static void draw_kernel(CornuPlot *plot, CornuArray kernel, int64_t channel, int
                             colour_of(kernel, ((h * W + w) * C + channel) * F + filter, most));
 }
 
-static void describe(char note[CORNU__PICTURE_TEXT], const int64_t *extent)
+static void describe_filters(char note[CORNU__PICTURE_TEXT], const int64_t *extent)
 {
     const long long H = extent[0], W = extent[1], C = extent[2], F = extent[3];
     const int       length = snprintf(note, CORNU__PICTURE_TEXT, "%lld filter%s of %lld x %lld",
@@ -113,7 +113,7 @@ CornuPlot *cornu_picture_filters(CornuArray kernel, const char *title)
     const double  height = fmax((double)blocks * block, 2 * SIDE);
     const double  most = largest(kernel);
     char          note[CORNU__PICTURE_TEXT];
-    describe(note, extent);
+    describe_filters(note, extent);
     CornuPlot *plot = cornu__picture_create(right + CORNU__PICTURE_SCALE, height, title, note);
     if (!plot) return NULL;
     for (int64_t f = 0; f < filters; f++) {

@@ -107,7 +107,7 @@ static void mix(const CornuPlot *plot, int x, int y, double cover, CornuColour c
 }
 
 /* The coverage of pixel i by the range from `low` to `high`. */
-static double part(int i, double low, double high)
+static double covered_part(int i, double low, double high)
 {
     return clamp(fmin(high, i + 1.0) - fmax(low, i), 0.0, 1.0);
 }
@@ -121,7 +121,7 @@ void cornu_plot_fill(CornuPlot *plot, double x, double y, double width, double h
     const int bottom = (int)clamp(ceil(y + height), 0, plot->height);
     for (int j = top; j < bottom; j++)
         for (int i = left; i < right; i++)
-            mix(plot, i, j, part(i, x, x + width) * part(j, y, y + height), colour);
+            mix(plot, i, j, covered_part(i, x, x + width) * covered_part(j, y, y + height), colour);
 }
 
 typedef struct {

@@ -68,7 +68,7 @@ static CornuStatus check_types(const CornuPicturePredictions *config)
     return CORNU_OK;
 }
 
-static CornuStatus check(const CornuPicturePredictions *config)
+static CornuStatus check_predictions(const CornuPicturePredictions *config)
 {
     CORNU__TRY(check_types(config));
     const int64_t classes = config->predictions.type.shape.extent[1];
@@ -105,7 +105,8 @@ static Style choose_style(const CornuPicturePredictions *config)
 
 /* As many as fit a page, unless the numbers are given. Of them, the last rows are for right
  * predictions, unless there are too few. */
-static CornuStatus choose(const CornuPicturePredictions *config, const Style *style, Choice *choice)
+static CornuStatus choose_predictions(const CornuPicturePredictions *config, const Style *style,
+                                      Choice *choice)
 {
     const int64_t all = config->images.type.shape.extent[0];
     const int64_t wide = (int64_t)((PAGE_WIDTH - 2 * CORNU__MARGIN + BESIDE) /
@@ -227,7 +228,8 @@ static void draw_sample(const Style *style, const CornuPicturePredictions *confi
                   baseline + SMALL_NAME + 5 + line, CORNU__INK);
 }
 
-static CornuPlot *draw(const CornuPicturePredictions *config, Style style, const Choice *choice)
+static CornuPlot *draw_predictions(const CornuPicturePredictions *config, Style style,
+                                   const Choice *choice)
 {
     const double  cell = style.width + BESIDE, row = style.side + BELOW;
     const int64_t rows = (choice->count + choice->across - 1) / choice->across;
@@ -247,10 +249,10 @@ static CornuPlot *draw(const CornuPicturePredictions *config, Style style, const
 CornuPlot *cornu_picture_predictions_from(const CornuPicturePredictions *config)
 {
     Choice choice;
-    if (check(config)) return cornu__null();
+    if (check_predictions(config)) return cornu__null();
     const Style style = choose_style(config);
-    if (choose(config, &style, &choice)) return cornu__null();
-    CornuPlot *plot = draw(config, style, &choice);
+    if (choose_predictions(config, &style, &choice)) return cornu__null();
+    CornuPlot *plot = draw_predictions(config, style, &choice);
     cornu__release(choice.index);
     return plot;
 }

@@ -59,7 +59,7 @@ static CornuStatus refuse_states(const CornuModel *model, const CornuLayer *laye
                        layer ? cornu_layer_name(layer) : "a layer", model->base.name);
 }
 
-static CornuStatus check(const CornuPredictorConfig *config)
+static CornuStatus check_predictor(const CornuPredictorConfig *config)
 {
     const CornuModel *model = config->model;
     CORNU__TRY(cornu__model_check(model));
@@ -79,7 +79,7 @@ static CornuStatus check(const CornuPredictorConfig *config)
     return CORNU_OK;
 }
 
-static CornuStatus fill(CornuPredictor *predictor, const CornuPredictorConfig *config)
+static CornuStatus fill_predictor(CornuPredictor *predictor, const CornuPredictorConfig *config)
 {
     const CornuModel  *model = config->model;
     const CornuDevice *like = config->device ? config->device : model->device;
@@ -104,9 +104,9 @@ static CornuStatus fill(CornuPredictor *predictor, const CornuPredictorConfig *c
 
 static CornuStatus make(CornuPredictor *predictor, const CornuPredictorConfig *config)
 {
-    CORNU__TRY(check(config));
+    CORNU__TRY(check_predictor(config));
     CORNU__TRY(cornu__model_enter(config->model, "cornu_predictor"));
-    const CornuStatus status = fill(predictor, config);
+    const CornuStatus status = fill_predictor(predictor, config);
     cornu__model_leave(config->model);
     return status;
 }

@@ -90,7 +90,7 @@ static void end_run(Line *line)
     line->open = CORNU__TEXT_PLAIN;
 }
 
-static void put(Line *line, CornuCell cell)
+static void put_cell(Line *line, CornuCell cell)
 {
     if (line->used >= line->terminal.columns) return;
     line->used++;
@@ -109,13 +109,13 @@ static void put(Line *line, CornuCell cell)
 static void put_cells(Line *line, const CornuCell *cells, int count)
 {
     for (int i = 0; i < count; i++)
-        put(line, cells[i]);
+        put_cell(line, cells[i]);
 }
 
 static void put_blanks(Line *line, int count, CornuTextKind kind)
 {
     for (int i = 0; i < count; i++)
-        put(line, (CornuCell){ " ", 1, (unsigned char)kind });
+        put_cell(line, (CornuCell){ " ", 1, (unsigned char)kind });
 }
 
 static void put_border(Line *line, const char *character, int count)
@@ -272,8 +272,8 @@ static void print_cell_line(Line *line, const CornuBoxColumn *column, const Line
     } else {
         const CornuCell *last = &cells[width - 1];
         put_cells(line, cells, width - 1);
-        put(line, line->terminal.utf8 ? (CornuCell){ "…", 3, last->kind }
-                                      : (CornuCell){ "~", 1, last->kind });
+        put_cell(line, line->terminal.utf8 ? (CornuCell){ "…", 3, last->kind }
+                                           : (CornuCell){ "~", 1, last->kind });
     }
     put_blanks(line, rest - before, blank);
     end_run(line);

@@ -123,7 +123,7 @@ bool cornu__takes_nan(const CornuCallbackList *callbacks)
 }
 
 /* As in a Python dict, a new key comes last. */
-static void put(CornuLog *items, int *count, CornuLog log)
+static void put_log(CornuLog *items, int *count, CornuLog log)
 {
     int i = 0;
     while (i < *count && strcmp(items[i].name, log.name) != 0) i++;
@@ -140,7 +140,7 @@ CornuStatus cornu__epoch_end(const CornuCallbackList *callbacks, bool last, int6
         if (item->epoch_end)
             CORNU__TRY(with_pending(item->epoch_end(item, callbacks->model, epoch, logs)));
         for (int k = 0; k < CORNU_MAX_ADDED_LOGS && item->added[k].name; k++)
-            put(set->items, &logs->count, item->added[k]);
+            put_log(set->items, &logs->count, item->added[k]);
     }
     return CORNU_OK;
 }
@@ -152,7 +152,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static char *join(const char *prefix, const char *name)
+static char *join_name(const char *prefix, const char *name)
 {
     const size_t before = strlen(prefix), after = strlen(name) + 1;
     char        *text = cornu__allocate(before + after, 1);
@@ -178,8 +178,8 @@ CornuStatus cornu__logs_open(CornuLogSet *set, const CornuModel *model, bool tra
     CornuStatus status = set->items && set->names && set->value_of && set->values && unsorted
                        ? CORNU_OK : CORNU_ERR_MEMORY;
     for (int i = 0; !status && i < count; i++) {
-        unsorted[i] = set->names[i] = join(i < metrics ? "" : "val_",
-                                           cornu_model_metric_name(model, i % metrics));
+        unsorted[i] = set->names[i] = join_name(i < metrics ? "" : "val_",
+                                                cornu_model_metric_name(model, i % metrics));
         if (!unsorted[i]) status = CORNU_ERR_MEMORY;
         set->logs.count = i + 1;
     }

@@ -16,7 +16,7 @@ typedef struct {
     double        worst;
 } Check;
 
-static CornuStatus record(Check *check)
+static CornuStatus record_loss(Check *check)
 {
     const CornuCheckGradientsConfig *config = check->config;
     CornuModel      *model = check->model;
@@ -96,7 +96,7 @@ static CornuStatus check_weight(Check *check, int i, CornuArray values, const do
 }
 
 /* Computes all gradients at once, then compares weight by weight. */
-static CornuStatus compare(Check *check)
+static CornuStatus compare_gradients(Check *check)
 {
     CornuStatus status = CORNU_OK;
     CornuArray *gradients = cornu__allocate((size_t)check->count, sizeof *gradients);
@@ -122,7 +122,7 @@ static CornuStatus compare(Check *check)
 }
 
 /* Saves all weights, or restores them: every run updates moving statistics. */
-static CornuStatus keep(const CornuModel *model, CornuArray *values, bool restore)
+static CornuStatus keep_weights(const CornuModel *model, CornuArray *values, bool restore)
 {
     for (int i = 0; i < cornu_model_weight_count(model); i++) {
         CornuWeight *weight = cornu_model_weight(model, i);
@@ -142,11 +142,11 @@ static CornuStatus check_on_reference(Check *check)
     const int   count = cornu_model_weight_count(model);
     CornuArray *values = cornu__allocate((size_t)count, sizeof *values);
     if (!values) return CORNU_ERR_MEMORY;
-    CornuStatus status = keep(model, values, false);
+    CornuStatus status = keep_weights(model, values, false);
     if (!status) {
-        status = record(check);
-        if (!status) status = compare(check);
-        const CornuStatus restored = keep(model, values, true);
+        status = record_loss(check);
+        if (!status) status = compare_gradients(check);
+        const CornuStatus restored = keep_weights(model, values, true);
         if (!status) status = restored;
     }
     cornu_graph_free(check->graph);
@@ -157,7 +157,7 @@ static CornuStatus check_on_reference(Check *check)
     return status;
 }
 
-static CornuStatus check(const CornuCheckGradientsConfig *config)
+static CornuStatus check_config(const CornuCheckGradientsConfig *config)
 {
     CornuModel *model = config->model;
     Check       check = { .config = config, .model = model };
@@ -186,5 +186,5 @@ static CornuStatus check(const CornuCheckGradientsConfig *config)
 
 CornuStatus cornu_check_gradients_from(const CornuCheckGradientsConfig *config)
 {
-    CORNU__WITHIN(config->model, "cornu_check_gradients", check(config));
+    CORNU__WITHIN(config->model, "cornu_check_gradients", check_config(config));
 }

@@ -49,8 +49,8 @@ bool cornu__data_given(const CornuModel *model, const CornuData *data)
 }
 
 /* Appends the arrays in the order of the model's tensors to to[*count]. */
-static CornuStatus append(const CornuModel *model, const char *who, const Given *given,
-                          CornuArray *to, int *count)
+static CornuStatus append_arrays(const CornuModel *model, const char *who, const Given *given,
+                                 CornuArray *to, int *count)
 {
     const bool one = given->one.data, many = given->some, named = given->named[0].name;
     const int  some = one ? 1 : given->some == given->wanted ? given->end : given->some;
@@ -108,7 +108,7 @@ static CornuDataset *from_arrays(const CornuModel *model, const char *who, const
     float      *ones = NULL;
     CornuStatus status = check_kinds(who, given, x_only);
     for (int k = 0; k < KINDS && !status; k++)
-        if (given[k].any) status = append(model, who, &given[k], arrays, &count);
+        if (given[k].any) status = append_arrays(model, who, &given[k], arrays, &count);
     if (!status && given[WEIGHTS].named[0].name)
         status = complete_weights(model, arrays + count - model->output_count, &ones);
     return status ? cornu__null() : cornu__dataset_borrow_arrays(arrays, count, ones);

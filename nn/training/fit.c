@@ -25,7 +25,7 @@ typedef struct {
 
 /* Splits off the last part of the data: keras/src/trainers/data_adapters/data_adapter_utils.py,
  * train_validation_split. Takes *train, which becomes the first part. */
-static CornuStatus split(double part, CornuDataset **train, CornuDataset **validation)
+static CornuStatus split_validation(double part, CornuDataset **train, CornuDataset **validation)
 {
     const int64_t count = cornu_dataset_count(*train);
     if (!(part > 0.0 && part < 1.0))
@@ -56,7 +56,7 @@ static CornuStatus find_data(const CornuFitConfig *config, CornuDataset **train,
     *train = cornu__dataset_of(config->model, "fit", &data, false);
     if (!*train) return cornu_error_take();
     if (config->validation_split != 0.0)
-        return split(config->validation_split, train, validation);
+        return split_validation(config->validation_split, train, validation);
     if (!validates) return CORNU_OK;
     *validation = cornu__dataset_of(config->model, "fit's validation", &config->validation_data,
                                     false);
@@ -255,7 +255,7 @@ static int64_t epochs_of(const CornuFitConfig *config)
     return none ? 0 : cornu__integer(config->epochs, 1);
 }
 
-static CornuStatus check(const CornuFitConfig *config)
+static CornuStatus check_fit(const CornuFitConfig *config)
 {
     const struct { const char *name; int64_t value; } counts[] = {
         { "epochs", epochs_of(config) }, { "batch_size", config->batch_size },
@@ -274,12 +274,12 @@ static CornuStatus check(const CornuFitConfig *config)
     return CORNU_OK;
 }
 
-static CornuStatus run(Fit *fit)
+static CornuStatus run_fit(Fit *fit)
 {
     const CornuFitConfig *config = fit->config;
     const int64_t         epochs = epochs_of(config);
     CornuModel           *model = fit->model;
-    CORNU__TRY(check(config));
+    CORNU__TRY(check_fit(config));
     CORNU__TRY(open_loaders(fit));
     CORNU__TRY(cornu__callback_list_open(&fit->callbacks, config->written, config->verbose,
         (CornuParams){ .epochs = epochs, .steps = cornu__data_loader_steps(&fit->train),
@@ -322,7 +322,7 @@ CornuHistory *cornu_fit_from(const CornuFitConfig *config)
         status = !fit.at.history ? cornu_error_status()
                                  : cornu__model_enter(config->model, "cornu_fit");
     const bool  entered = !status;
-    if (entered) status = cornu__fail_together(config->model, run(&fit));
+    if (entered) status = cornu__fail_together(config->model, run_fit(&fit));
     cornu__logs_close(&fit.logs);
     cornu__logs_close(&fit.epoch_logs);
     cornu__logs_close(&fit.test_logs);

@@ -10,7 +10,7 @@
  * no data set uses. */
 static const uint32_t draw_generator = UINT32_C(0xFFFF0003);
 
-static double draw(uint64_t seed, int64_t i)
+static double draw_number(uint64_t seed, int64_t i)
 {
     uint32_t word[4];
     cornu_philox(seed, (uint32_t[]){ (uint32_t)(i / 4), 0, 0, draw_generator }, word);
@@ -81,7 +81,7 @@ typedef struct {
     double *scratch;
 } Generation;
 
-static CornuStatus check(const CornuGenerateConfig *config)
+static CornuStatus check_generate(const CornuGenerateConfig *config)
 {
     const CornuArray prime = config->prime;
     const double     temperature = cornu__number(config->temperature, 1.0);
@@ -175,7 +175,7 @@ static CornuStatus generate(Generation *g)
         if (config->logits)
             take_exponentials(g->probabilities + (g->filled - 1) * g->vocabulary, g->vocabulary);
         const int64_t drawn = cornu_sample_token(p, g->vocabulary, g->temperature, config->top_k,
-                                                 draw(config->seed, i), g->scratch);
+                                                 draw_number(config->seed, i), g->scratch);
         if (drawn < 0)
             return cornu__fail(CORNU_ERR_VALUE, "%s predicts values that are not probabilities "
                                "after %lld tokens; its weights may not be finite",
@@ -186,10 +186,10 @@ static CornuStatus generate(Generation *g)
     return CORNU_OK;
 }
 
-static CornuStatus run(const CornuGenerateConfig *config)
+static CornuStatus run_generate(const CornuGenerateConfig *config)
 {
     CORNU__TRY(cornu__refused_status());
-    CORNU__TRY(check(config));
+    CORNU__TRY(check_generate(config));
     CORNU__TRY(check_shapes(config->model, config->prime.type.dtype));
     const CornuShape out = cornu_model_output_shape(config->model);
     Generation       g = { .config = config, .vocabulary = out.extent[out.rank - 1],
@@ -209,5 +209,5 @@ static CornuStatus run(const CornuGenerateConfig *config)
 
 CornuStatus cornu_generate_from(const CornuGenerateConfig *config)
 {
-    CORNU__WITHIN(config->model, "cornu_generate", run(config));
+    CORNU__WITHIN(config->model, "cornu_generate", run_generate(config));
 }

@@ -24,7 +24,7 @@ static void restart(Logger *logger)
     cornu_bar_restart(logger->bar, logger->target, logger->clock());
 }
 
-static CornuStatus update(Logger *logger, int64_t batch, const CornuLogs *logs)
+static CornuStatus progbar_update(Logger *logger, int64_t batch, const CornuLogs *logs)
 {
     logger->seen = batch + 1;
     if (logger->bar->style.verbose != 1) return CORNU_OK;
@@ -81,11 +81,11 @@ static CornuStatus train_batch_end(CornuCallback *self, CornuModel *model, int64
                                    const CornuLogs *logs)
 {
     (void)model;
-    return update((Logger *)self, batch, logs);
+    return progbar_update((Logger *)self, batch, logs);
 }
 
-static CornuStatus epoch_end(CornuCallback *self, CornuModel *model, int64_t epoch,
-                             const CornuLogs *logs)
+static CornuStatus progbar_epoch_end(CornuCallback *self, CornuModel *model, int64_t epoch,
+                                     const CornuLogs *logs)
 {
     (void)model, (void)epoch;
     return finish((Logger *)self, logs);
@@ -108,7 +108,7 @@ static CornuStatus test_batch_end(CornuCallback *self, CornuModel *model, int64_
 {
     Logger *logger = (Logger *)self;
     (void)model;
-    return logger->in_fit ? CORNU_OK : update(logger, batch, logs);
+    return logger->in_fit ? CORNU_OK : progbar_update(logger, batch, logs);
 }
 
 static CornuStatus test_end(CornuCallback *self, CornuModel *model, const CornuLogs *logs)
@@ -132,7 +132,7 @@ static CornuStatus predict_batch_end(CornuCallback *self, CornuModel *model, int
                                      const CornuLogs *logs)
 {
     (void)model, (void)logs;
-    return update((Logger *)self, batch, NULL);
+    return progbar_update((Logger *)self, batch, NULL);
 }
 
 static CornuStatus predict_end(CornuCallback *self, CornuModel *model, const CornuLogs *logs)
@@ -169,7 +169,7 @@ CornuCallback *cornu_progbar_from(const CornuProgbarConfig *config)
         .params = { .verbose = -1, .epochs = 1, .steps = -1 },
         .wants_batch_logs = wants_batch_logs,
         .train_begin = train_begin, .train_end = train_end,
-        .epoch_begin = epoch_begin, .epoch_end = epoch_end,
+        .epoch_begin = epoch_begin, .epoch_end = progbar_epoch_end,
         .train_batch_end = train_batch_end,
         .test_begin = test_begin, .test_batch_end = test_batch_end, .test_end = test_end,
         .predict_begin = predict_begin, .predict_batch_end = predict_batch_end,

@@ -286,7 +286,7 @@ static CornuStatus finish_predictions(CornuStep *step)
     return CORNU_OK;
 }
 
-static CornuStatus record(CornuModel *model, CornuStep *step)
+static CornuStatus record_step(CornuModel *model, CornuStep *step)
 {
     if (!cornu__model_is_function(model)) CORNU__TRY(share_rows(model, step));
     step->graph = cornu_graph_create(model->device);
@@ -379,7 +379,7 @@ static void evict(CornuModel *model, CornuStepMode mode)
 
 static CornuStatus make(CornuModel *model, CornuStep *step, const CornuArrays *arrays)
 {
-    CORNU__TRY(record(model, step));
+    CORNU__TRY(record_step(model, step));
     CORNU__TRY(allocate_staging(step));
     CORNU__TRY(cornu_graph_prepare(step->graph, step->predictions,
                                    predicts(step) ? step->y_count : 0));

@@ -69,8 +69,8 @@ static CornuStatus append_all(json_t *events, const char *texts, const uint64_t 
 
 /* *texts: on rank 0 the events of the others, as JSON. Takes what making those of this rank came
  * to. */
-static CornuStatus gather(CornuProcesses *processes, const json_t *events, CornuStatus status,
-                          uint64_t *sizes, char **texts)
+static CornuStatus gather_events(CornuProcesses *processes, const json_t *events,
+                                 CornuStatus status, uint64_t *sizes, char **texts)
 {
     uint64_t size = 0;
     char    *text = NULL;
@@ -99,7 +99,7 @@ CornuStatus cornu__trace_write_together(const CornuTrace *trace, const char *pat
     if (count == 1) return cornu_trace_write(trace, path);
     CORNU__TRY(find_zero(processes, trace, &zero_s));
     CornuStatus status = cornu__trace_events(trace, zero_s, &events);
-    status = gather(processes, events, status, sizes, &texts);
+    status = gather_events(processes, events, status, sizes, &texts);
     if (!status && texts) status = append_all(events, texts, sizes, count);
     if (!status && texts) status = cornu__trace_write_events(events, path);
     cornu__release(texts);

@@ -18,7 +18,7 @@ typedef struct {
     bool    failed;    /* out of memory */
 } Writer;
 
-static void append(Writer *writer, json_t *event)
+static void append_event(Writer *writer, json_t *event)
 {
     if (json_array_append_new(writer->events, event)) writer->failed = true;
 }
@@ -26,8 +26,8 @@ static void append(Writer *writer, json_t *event)
 /* "process_name" or "thread_name". */
 static void add_name(Writer *writer, const char *what, int process, int thread, const char *name)
 {
-    append(writer, json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "ph", "M", "name", what, "pid",
-                             process, "tid", thread, "args", "name", name));
+    append_event(writer, json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "ph", "M", "name", what, "pid",
+                                   process, "tid", thread, "args", "name", name));
 }
 
 /* An event of a track. Times are rounded to nanoseconds, so that adjacent events do not overlap.
@@ -37,9 +37,9 @@ static void add_event(Writer *writer, int process, int thread, const char *categ
 {
     const double begin = round(1e9 * (begin_s - writer->zero_s));
     const double end = round(1e9 * (end_s - writer->zero_s));
-    append(writer, json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:o}", "ph", "X", "cat",
-                             category, "name", name, "pid", process, "tid", thread, "ts",
-                             1e-3 * begin, "dur", 1e-3 * (end - begin), "args", args));
+    append_event(writer, json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:o}", "ph", "X", "cat",
+                                   category, "name", name, "pid", process, "tid", thread, "ts",
+                                   1e-3 * begin, "dur", 1e-3 * (end - begin), "args", args));
 }
 
 /* ---- Measured ---- */

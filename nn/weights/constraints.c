@@ -24,7 +24,7 @@ static const CornuWeightRuleClass classes[] = {
     { "MinMaxNorm", "min_max_norm", min_max_norm_fields },
 };
 
-static CornuStatus resolve(void *rule)
+static CornuStatus resolve_constraint(void *rule)
 {
     CornuConstraint *self = rule;
     const char      *name = cornu__weight_rule_class(&cornu__constraints, rule)->name;
@@ -48,14 +48,14 @@ static CornuStatus resolve(void *rule)
 
 const CornuWeightRuleFamily cornu__constraints = {
     .word = "constraint", .classes = classes, .count = sizeof classes / sizeof *classes,
-    .size = sizeof(CornuConstraint), .resolve = resolve,
+    .size = sizeof(CornuConstraint), .resolve = resolve_constraint,
 };
 
 /* Invalid arguments give no constraint and a pending error. */
 static CornuConstraint resolved(CornuConstraint given, const int64_t *axis)
 {
     if (axis) memcpy(given.axis, axis, sizeof given.axis);
-    if (resolve(&given) == CORNU_OK) return given;
+    if (resolve_constraint(&given) == CORNU_OK) return given;
     cornu__null();
     return (CornuConstraint){ 0 };
 }

@@ -216,8 +216,8 @@ static void fill_values(const CornuNumbers *from, CornuShape shape, float *value
 
 /* ---- All kinds ---- */
 
-static CornuStatus fill(const CornuInitializer *self, const Draw *draw, CornuShape shape,
-                        float *values)
+static CornuStatus fill_by_kind(const CornuInitializer *self, const Draw *draw, CornuShape shape,
+                                float *values)
 {
     const int64_t count = cornu_shape_count(shape);
     switch ((CornuInitializerKind)self->kind) {
@@ -261,5 +261,5 @@ CornuStatus cornu_initialize(CornuInitializer initializer, CornuShape shape, uin
     }
     CORNU__TRY(cornu__initializer_check(&initializer, shape, generator));
     if (initializer.call) return initializer.call(&initializer, shape, seed, generator, values);
-    return fill(&initializer, &(Draw){ seed, (uint32_t)generator }, shape, values);
+    return fill_by_kind(&initializer, &(Draw){ seed, (uint32_t)generator }, shape, values);
 }

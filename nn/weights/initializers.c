@@ -120,7 +120,7 @@ static CornuStatus check_scaling(const CornuInitializer *self, const char *name)
     return CORNU_OK;
 }
 
-static CornuStatus resolve(void *rule)
+static CornuStatus resolve_initializer(void *rule)
 {
     CornuInitializer *self = rule;
     const char       *name = cornu__weight_rule_class(&cornu__initializers, rule)->name;
@@ -159,7 +159,7 @@ static CornuStatus resolve(void *rule)
 
 const CornuWeightRuleFamily cornu__initializers = {
     .word = "initializer", .classes = classes, .count = CLASSES, .aliases = aliases,
-    .size = sizeof(CornuInitializer), .resolve = resolve,
+    .size = sizeof(CornuInitializer), .resolve = resolve_initializer,
 };
 
 bool cornu__initializer_valid(const CornuInitializer *self)
@@ -225,7 +225,7 @@ CornuStatus cornu__initializer_check(const CornuInitializer *self, CornuShape sh
 /* Invalid arguments give the default initializer and a pending error. */
 static CornuInitializer resolved(CornuInitializer given)
 {
-    if (resolve(&given) == CORNU_OK) return given;
+    if (resolve_initializer(&given) == CORNU_OK) return given;
     cornu__null();
     return (CornuInitializer){ 0 };
 }

@@ -27,7 +27,7 @@ static const CornuWeightRuleClass classes[] = {
     { "OrthogonalRegularizer", "orthogonal_regularizer", orthogonal_fields },
 };
 
-static CornuStatus resolve(void *rule)
+static CornuStatus resolve_regularizer(void *rule)
 {
     CornuRegularizer *self = rule;
     const char       *name = cornu__weight_rule_class(&cornu__regularizers, rule)->name;
@@ -49,13 +49,13 @@ static CornuStatus resolve(void *rule)
 
 const CornuWeightRuleFamily cornu__regularizers = {
     .word = "regularizer", .classes = classes, .count = sizeof classes / sizeof *classes,
-    .size = sizeof(CornuRegularizer), .resolve = resolve,
+    .size = sizeof(CornuRegularizer), .resolve = resolve_regularizer,
 };
 
 /* Invalid arguments give no regularizer and a pending error. */
 static CornuRegularizer resolved(CornuRegularizer given)
 {
-    if (resolve(&given) == CORNU_OK) return given;
+    if (resolve_regularizer(&given) == CORNU_OK) return given;
     cornu__null();
     return (CornuRegularizer){ 0 };
 }

@@ -54,7 +54,7 @@ static void put_in_order(const CornuGroups *groups, int shards, int in_order[COR
     }
 }
 
-static CornuTensor *record(CornuOpId id, CornuTensor *x, const CornuGroups *groups)
+static CornuTensor *record_collective(CornuOpId id, CornuTensor *x, const CornuGroups *groups)
 {
     CornuTensor *out[CORNU_MAX_OUTPUTS];
     int          in_order[CORNU_MAX_SHARDS];
@@ -81,7 +81,7 @@ CornuTensor *cornu_op_all_reduce(CornuTensor *x) { return cornu_op_all_reduce_in
 
 CornuTensor *cornu_op_all_reduce_in(CornuTensor *x, const CornuGroups *groups)
 {
-    return record(CORNU_OP_ALL_REDUCE, x, groups);
+    return record_collective(CORNU_OP_ALL_REDUCE, x, groups);
 }
 
 /* Each shard's x is part of the sum that every shard's loss depends on. */
@@ -93,7 +93,7 @@ CornuGradient *const cornu__all_reduce_gradient = all_reduce_gradient;
 
 CornuTensor *cornu_op_reduce_scatter(CornuTensor *x, const CornuGroups *groups)
 {
-    return record(CORNU_OP_REDUCE_SCATTER, x, groups);
+    return record_collective(CORNU_OP_REDUCE_SCATTER, x, groups);
 }
 
 static void reduce_scatter_gradient(const CornuRecorded *op, CornuTensor *const *d,
@@ -105,7 +105,7 @@ CornuGradient *const cornu__reduce_scatter_gradient = reduce_scatter_gradient;
 
 CornuTensor *cornu_op_all_gather(CornuTensor *x, const CornuGroups *groups)
 {
-    return record(CORNU_OP_ALL_GATHER, x, groups);
+    return record_collective(CORNU_OP_ALL_GATHER, x, groups);
 }
 
 /* Every shard's loss depends on every slice. */
@@ -117,7 +117,7 @@ CornuGradient *const cornu__all_gather_gradient = all_gather_gradient;
 
 CornuTensor *cornu_op_shard_slice(CornuTensor *x, const CornuGroups *groups)
 {
-    return record(CORNU_OP_SHARD_SLICE, x, groups);
+    return record_collective(CORNU_OP_SHARD_SLICE, x, groups);
 }
 
 /* This shard's loss depends on this shard's slice: d there, zeros elsewhere. The slice's number is

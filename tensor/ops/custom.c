@@ -72,8 +72,8 @@ fail:
     return NULL;
 }
 
-static CornuTensor *record(const CornuOp *op, CornuTensor *const *in,
-                           const CornuOpArguments *call, CornuTensor **out)
+static CornuTensor *record_custom(const CornuOp *op, CornuTensor *const *in,
+                                  const CornuOpArguments *call, CornuTensor **out)
 {
     CornuAttributes attributes = { .custom = { .definition = &op->base,
                                                .number_count = call->number_count } };
@@ -116,7 +116,7 @@ CornuTensor *cornu_op_custom(const CornuOp *op, CornuTensor *const *in, int in_c
     }
     const CornuOpArguments call = { .name = op->name, .in = types, .in_count = in_count,
                                     .numbers = numbers, .number_count = number_count };
-    return record(op, in, &call, out ? out : made);
+    return record_custom(op, in, &call, out ? out : made);
 }
 
 CornuGraph *cornu__op_compose(const CornuOp *op, CornuDevice *device,

@@ -57,7 +57,7 @@ static CornuStatus fill_operand(Trial *t, int i)
 
 /* ---- Recording, and running in double ---- */
 
-static CornuGraph *record(Trial *t, CornuDevice *device)
+static CornuGraph *record_trial(Trial *t, CornuDevice *device)
 {
     const CornuOpCheck *check = t->check;
     CornuGraph         *graph = cornu_graph_create(device);
@@ -91,7 +91,8 @@ static CornuStatus add_loss(Trial *t)
     return CORNU_OK;
 }
 
-static CornuStatus run(const Trial *t, const CornuProgram *program, const CornuBodyMemory *memory)
+static CornuStatus run_in_double(const Trial *t, const CornuProgram *program,
+                                 const CornuBodyMemory *memory)
 {
     for (int i = 0; i < program->input_count; i++) {
         const CornuValue value = program->inputs[i];
@@ -117,8 +118,8 @@ static bool is_near(double a, double b, double difference)
     return a == b || fabs(a - b) <= difference;
 }
 
-static CornuStatus compare(const Trial *t, const char *what, int result, const double *got,
-                           double near)
+static CornuStatus compare_results(const Trial *t, const char *what, int result, const double *got,
+                                   double near)
 {
     const int64_t count = cornu_type_count(cornu_tensor_type(t->y[result]));
     const double  scale = largest(t->expected[result], count);
@@ -163,9 +164,10 @@ static CornuStatus check_composition(Trial *t)
     CornuProgram *composed = status ? NULL : cornu__rewrite_bodies(whole);
     if (!status && !composed) status = CORNU_ERR_MEMORY;
     if (!status) status = cornu__body_take(&memory, composed);
-    if (!status) status = run(t, composed, &memory);
+    if (!status) status = run_in_double(t, composed, &memory);
     for (int i = 0; !status && i < t->op->base.outputs; i++)
-        status = compare(t, "composition", i, memory.value[composed->outputs[i].value], 1e-9);
+        status = compare_results(t, "composition", i, memory.value[composed->outputs[i].value],
+                                 1e-9);
     cornu__body_release(&memory);
     cornu_program_free(composed);
     cornu_program_free(whole);
@@ -182,7 +184,7 @@ static CornuStatus check_element(Trial *t, int operand, int64_t i, double gradie
     CornuStatus   status = CORNU_OK;
     for (int k = 0; k < 2 && !status; k++) {
         *x = k ? kept - h : kept + h;
-        status = run(t, t->graph->program, &t->memory);
+        status = run_in_double(t, t->graph->program, &t->memory);
         at[k] = loss[0];
     }
     *x = kept;
@@ -196,7 +198,8 @@ static CornuStatus check_gradient(Trial *t, int operand, const CornuTensor *d_x)
 {
     const int64_t count = cornu_type_count(t->check->in[operand]);
     double       *gradient = cornu__allocate((size_t)count + 1, sizeof *gradient);
-    CornuStatus   status = gradient ? run(t, t->graph->program, &t->memory) : CORNU_ERR_MEMORY;
+    CornuStatus   status = CORNU_ERR_MEMORY;
+    if (gradient) status = run_in_double(t, t->graph->program, &t->memory);
     for (int64_t i = 0; !status && i < count; i++) gradient[i] = t->memory.value[d_x->value][i];
     const double scale = status ? 0.0 : largest(gradient, count) + 0.1;
     for (int64_t i = 0; !status && i < count; i++)
@@ -208,7 +211,7 @@ static CornuStatus check_gradient(Trial *t, int operand, const CornuTensor *d_x)
 static CornuStatus check_on(Trial *t, CornuDevice *device)
 {
     CornuArray  out[CORNU_MAX_OUTPUTS] = { { .data = NULL } };
-    CornuGraph *graph = record(t, device);
+    CornuGraph *graph = record_trial(t, device);
     CornuStatus status = graph ? CORNU_OK : cornu_error_take();
     for (int i = 0; !status && i < t->check->in_count; i++)
         status = cornu_graph_feed(t->x[i], t->in[i]);
@@ -222,8 +225,8 @@ static CornuStatus check_on(Trial *t, CornuDevice *device)
         const int64_t count = cornu_type_count(out[i].type);
         double       *got = cornu__allocate((size_t)count + 1, sizeof *got);
         if (got) cornu__widen(out[i], got);
-        status = got ? compare(t, cornu_device_name(device), i, got,
-                               nearness(t, out[i].type.dtype)) : CORNU_ERR_MEMORY;
+        status = got ? compare_results(t, cornu_device_name(device), i, got,
+                                       nearness(t, out[i].type.dtype)) : CORNU_ERR_MEMORY;
         cornu__release(got);
     }
     for (int i = 0; i < t->op->base.outputs; i++) cornu__release(out[i].data);
@@ -249,7 +252,7 @@ static CornuStatus check_in_double(Trial *t, CornuDevice *device)
     CornuTensor *x[CORNU_MAX_INPUTS], *d_x[CORNU_MAX_INPUTS];
     int          operand[CORNU_MAX_INPUTS], count = 0;
     for (int i = 0; i < t->check->in_count; i++) CORNU__TRY(fill_operand(t, i));
-    if (!(t->graph = record(t, device))) return cornu_error_take();
+    if (!(t->graph = record_trial(t, device))) return cornu_error_take();
     CORNU__TRY(add_loss(t));
     for (int i = 0; i < t->check->in_count; i++)
         if (cornu_dtype_is_float(t->check->in[i].dtype)) operand[count] = i, x[count++] = t->x[i];
@@ -259,7 +262,7 @@ static CornuStatus check_in_double(Trial *t, CornuDevice *device)
         CORNU__TRY(loss ? cornu_gradients(loss, x, count, d_x) : cornu_error_take());
     }
     CORNU__TRY(cornu__body_take(&t->memory, t->graph->program));
-    CORNU__TRY(run(t, t->graph->program, &t->memory));
+    CORNU__TRY(run_in_double(t, t->graph->program, &t->memory));
     CORNU__TRY(keep_expected(t));
     if (t->op->composition) CORNU__TRY(check_composition(t));
     for (int i = 0; differentiates && i < count; i++)

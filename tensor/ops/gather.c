@@ -8,7 +8,7 @@ CornuTensor *cornu_op_indices(CornuTensor *x)
     return cornu_op_select(cornu_op_compare(x, CORNU_NOT_EQUAL, x), nan, whole);
 }
 
-static CornuTensor *gather(CornuTensor *table, CornuTensor *indices, int64_t padded)
+static CornuTensor *record_gather(CornuTensor *table, CornuTensor *indices, int64_t padded)
 {
     CornuTensor    *in[2] = { table, indices }, *out[CORNU_MAX_OUTPUTS];
     CornuAttributes attributes = { .gather = { .padded = padded } };
@@ -17,17 +17,17 @@ static CornuTensor *gather(CornuTensor *table, CornuTensor *indices, int64_t pad
 
 CornuTensor *cornu_op_gather(CornuTensor *table, CornuTensor *indices)
 {
-    return gather(table, indices, 0);
+    return record_gather(table, indices, 0);
 }
 
 CornuTensor *cornu_op_gather_padded(CornuTensor *table, CornuTensor *indices)
 {
-    return gather(table, indices, CORNU_PADDED_BELOW);
+    return record_gather(table, indices, CORNU_PADDED_BELOW);
 }
 
 CornuTensor *cornu_op_gather_rows(CornuTensor *table, CornuTensor *rows)
 {
-    return gather(table, rows, CORNU_PADDED_ABOVE);
+    return record_gather(table, rows, CORNU_PADDED_ABOVE);
 }
 
 static CornuTensor *segment_sum(CornuTensor *x, CornuTensor *indices, int64_t rows,
@@ -56,6 +56,6 @@ CornuGradient *const cornu__gather_gradient = gather_gradient;
 static void gather_grad_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
 {
     CornuTensor *of_table = cornu_op_convert(d[0], cornu_tensor_type(op->in[0]).dtype);
-    d_x[0] = gather(of_table, op->in[1], op->attributes->gather_grad.padded);
+    d_x[0] = record_gather(of_table, op->in[1], op->attributes->gather_grad.padded);
 }
 CornuGradient *const cornu__gather_grad_gradient = gather_grad_gradient;

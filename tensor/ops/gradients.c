@@ -131,7 +131,7 @@ static CornuStatus differentiate(CornuGraph *graph, int i, const bool *depends, 
     return CORNU_OK;
 }
 
-static CornuStatus check(const CornuTensor *loss, CornuTensor *const *x, int count)
+static CornuStatus check_gradients(const CornuTensor *loss, CornuTensor *const *x, int count)
 {
     if (!loss) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_gradients: the loss is NULL");
     if (count > 0 && !x) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_gradients: x is NULL");
@@ -189,7 +189,7 @@ done:
 CornuStatus cornu_gradients(CornuTensor *loss, CornuTensor *const *x, int count,
                             CornuTensor **d_x)
 {
-    CORNU__TRY(check(loss, x, count));
+    CORNU__TRY(check_gradients(loss, x, count));
     CornuTensor *one = cornu_op_constant_like(loss, 1.0);
     if (!one) {
         CornuStatus status = cornu_error_status();

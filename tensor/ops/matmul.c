@@ -1,7 +1,7 @@
 #include "../tensor_internal.h"
 
-static CornuTensor *record(CornuTensor *a, bool transpose_a, CornuTensor *b, bool transpose_b,
-                           CornuDtype dtype)
+static CornuTensor *record_matmul(CornuTensor *a, bool transpose_a, CornuTensor *b,
+                                  bool transpose_b, CornuDtype dtype)
 {
     CornuAttributes attributes = { .matmul = { .transpose_a = transpose_a,
                                                .transpose_b = transpose_b, .dtype = dtype } };
@@ -9,18 +9,18 @@ static CornuTensor *record(CornuTensor *a, bool transpose_a, CornuTensor *b, boo
     return cornu__record(CORNU_OP_MATMUL, &attributes, (CornuTensor *[]){ a, b }, 2, out);
 }
 
-static CornuTensor *product(CornuTensor *a, bool transpose_a, CornuTensor *b, bool transpose_b,
-                            CornuDtype dtype)
+static CornuTensor *transposed_product(CornuTensor *a, bool transpose_a, CornuTensor *b,
+                                       bool transpose_b, CornuDtype dtype)
 {
     if (!a || !b || transpose_a || cornu_tensor_shape(a).rank <= 2 ||
         cornu_tensor_shape(b).rank != 2)
-        return record(a, transpose_a, b, transpose_b, dtype);
+        return record_matmul(a, transpose_a, b, transpose_b, dtype);
     /* One matrix b for all leading axes of a: they become rows of one product, also in the
      * gradient. */
     CornuShape   shape = cornu_tensor_shape(a);
     int          last = shape.rank - 1;
     CornuTensor *rows = cornu_op_reshape(a, cornu_shape(CORNU_NONE, shape.extent[last]));
-    CornuTensor *y = record(rows, false, b, transpose_b, dtype);
+    CornuTensor *y = record_matmul(rows, false, b, transpose_b, dtype);
     if (!y) return NULL;
     shape.extent[last] = cornu_tensor_shape(y).extent[1];
     return cornu_op_reshape(y, shape);
@@ -28,13 +28,14 @@ static CornuTensor *product(CornuTensor *a, bool transpose_a, CornuTensor *b, bo
 
 CornuTensor *cornu_op_matmul_to(CornuTensor *a, CornuTensor *b, CornuDtype dtype)
 {
-    return product(a, false, b, false, dtype);
+    return transposed_product(a, false, b, false, dtype);
 }
 
 CornuTensor *cornu_op_matmul_transposed(CornuTensor *a, bool transpose_a, CornuTensor *b,
                                         bool transpose_b)
 {
-    return product(a, transpose_a, b, transpose_b, a ? cornu_tensor_type(a).dtype : CORNU_F32);
+    return transposed_product(a, transpose_a, b, transpose_b,
+                              a ? cornu_tensor_type(a).dtype : CORNU_F32);
 }
 
 CornuTensor *cornu_op_matmul(CornuTensor *a, CornuTensor *b)
@@ -51,7 +52,7 @@ static CornuTensor *as_rows(CornuTensor *x)
 
 CornuTensor *cornu__product_over_rows(CornuTensor *a, CornuTensor *b, CornuDtype dtype)
 {
-    return record(as_rows(a), true, as_rows(b), false, dtype);
+    return record_matmul(as_rows(a), true, as_rows(b), false, dtype);
 }
 
 /* Sums over the leading axes that x lacks. */
@@ -71,8 +72,10 @@ static void matmul_gradient(const CornuRecorded *op, CornuTensor *const *d_y, Co
     CornuTensor *d = cornu_op_convert(d_y[0], cornu_tensor_type(a).dtype);
     CornuDtype   of_a = cornu__gradient_dtype(a), of_b = cornu__gradient_dtype(b);
     if (op->wanted[0])
-        d_x[0] = unrepeat(ta ? record(b, tb, d, true, of_a) : record(d, false, b, !tb, of_a), a);
+        d_x[0] = unrepeat(ta ? record_matmul(b, tb, d, true, of_a)
+                          : record_matmul(d, false, b, !tb, of_a), a);
     if (op->wanted[1])
-        d_x[1] = unrepeat(tb ? record(d, true, a, ta, of_b) : record(a, !ta, d, false, of_b), b);
+        d_x[1] = unrepeat(tb ? record_matmul(d, true, a, ta, of_b)
+                          : record_matmul(a, !ta, d, false, of_b), b);
 }
 CornuGradient *const cornu__matmul_gradient = matmul_gradient;

@@ -47,8 +47,8 @@ static CornuTensor *gates(const Cell *cell, CornuTensor *x, int64_t first, int64
 
 /* The product of h with `count` gates of the kernel from `first` on. With dropout each gate has its
  * own h. */
-static CornuTensor *product(const Cell *cell, CornuTensor *h, CornuTensor *kernel,
-                            CornuTensor *dropout, int64_t first, int64_t count)
+static CornuTensor *gates_product(const Cell *cell, CornuTensor *h, CornuTensor *kernel,
+                                  CornuTensor *dropout, int64_t first, int64_t count)
 {
     enum { MOST_GATES = 4 };
     CornuTensor *parts[MOST_GATES];
@@ -117,7 +117,7 @@ static void lstm_step(void *context, CornuTensor *const *in, CornuTensor **out)
     const Cell    *cell = context;
     const Operands o = operands_of(cell, in, 2);
     CornuTensor   *h = in[0], *c = in[1];
-    CornuTensor   *a = cornu_op_add(o.z, product(cell, h, o.kernel, o.dropout, 0, 4));
+    CornuTensor   *a = cornu_op_add(o.z, gates_product(cell, h, o.kernel, o.dropout, 0, 4));
     CornuTensor   *i = activate_gate(cell, gates(cell, a, 0, 1));
     CornuTensor   *f = activate_gate(cell, gates(cell, a, 1, 1));
     CornuTensor   *g = activate(cell, gates(cell, a, 2, 1));
@@ -197,7 +197,7 @@ static void gru_step(void *context, CornuTensor *const *in, CornuTensor **out)
     const Cell    *cell = context;
     const Operands o = operands_of(cell, in, 1);
     CornuTensor   *h = in[0], *inner, *bias_h = NULL;
-    CornuTensor   *zr = product(cell, h, o.kernel, o.dropout, 0, 2);
+    CornuTensor   *zr = gates_product(cell, h, o.kernel, o.dropout, 0, 2);
     if (o.bias) {
         zr = cornu_op_add(zr, gates(cell, o.bias, 0, 2));
         bias_h = gates(cell, o.bias, 2, 1);
@@ -206,11 +206,11 @@ static void gru_step(void *context, CornuTensor *const *in, CornuTensor **out)
     CornuTensor *z = activate_gate(cell, gates(cell, zr, 0, 1));
     CornuTensor *r = activate_gate(cell, gates(cell, zr, 1, 1));
     if (cell->reset_after) {
-        inner = product(cell, h, o.kernel, o.dropout, 2, 1);
+        inner = gates_product(cell, h, o.kernel, o.dropout, 2, 1);
         if (bias_h) inner = cornu_op_add(inner, bias_h);
         inner = cornu_op_multiply(r, inner);
     } else {
-        inner = product(cell, cornu_op_multiply(r, h), o.kernel, o.dropout, 2, 1);
+        inner = gates_product(cell, cornu_op_multiply(r, h), o.kernel, o.dropout, 2, 1);
         if (bias_h) inner = cornu_op_add(inner, bias_h);
     }
     CornuTensor *g = activate(cell, cornu_op_add(gates(cell, o.z, 2, 1), inner));
@@ -269,7 +269,7 @@ static void simple_rnn_step(void *context, CornuTensor *const *in, CornuTensor *
 {
     const Cell    *cell = context;
     const Operands o = operands_of(cell, in, 1);
-    CornuTensor   *a = cornu_op_add(o.z, product(cell, in[0], o.kernel, o.dropout, 0, 1));
+    CornuTensor   *a = cornu_op_add(o.z, gates_product(cell, in[0], o.kernel, o.dropout, 0, 1));
     out[0] = out[1] = where(o.mask, activate(cell, a), in[0]);
 }
 

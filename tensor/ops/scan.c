@@ -95,7 +95,7 @@ static bool record_step(const Recording *r, CornuGraph *template, CornuScanStep 
     return false;
 }
 
-static bool record(Recording *r, CornuScanStep *step, void *context, CornuTensor **out)
+static bool record_body(Recording *r, CornuScanStep *step, void *context, CornuTensor **out)
 {
     if (!take_operands(r)) return false;
     CornuGraph *graph = r->in[0]->graph;
@@ -118,7 +118,7 @@ static bool record(Recording *r, CornuScanStep *step, void *context, CornuTensor
 bool cornu_op_scan(const CornuScan *scan, CornuScanStep *step, void *context, CornuTensor **out)
 {
     Recording r = { .scan = scan, .keeps_carries = true };
-    return record(&r, step, context, out);
+    return record_body(&r, step, context, out);
 }
 
 /* ---- Gradient ---- */
@@ -368,7 +368,7 @@ static void scan_gradient(const CornuRecorded *op, CornuTensor *const *d_y, Corn
     if (g.constant_count > 0 && !find_products(&g)) return;
     const CornuScan scan = scan_of(&g, &operands);
     Recording       r = { .scan = &scan };
-    if (!record(&r, gradient_step, &g, out)) return;
+    if (!record_body(&r, gradient_step, &g, out)) return;
     for (int i = 0; i < g.carry_count; i++) d_x[g.carries[i]] = *next++;
     for (int i = 0; i < g.constant_count; i++)
         if (!g.products[i]) d_x[g.constants[i]] = *next++;

@@ -1,6 +1,6 @@
 #include "../graph_internal.h"
 
-static CornuTensor *record(CornuOpId id, const CornuAttributes *attributes, CornuTensor *x)
+static CornuTensor *record_shape(CornuOpId id, const CornuAttributes *attributes, CornuTensor *x)
 {
     CornuTensor *out[CORNU_MAX_OUTPUTS];
     return cornu__record(id, attributes, &x, 1, out);
@@ -25,7 +25,7 @@ CornuTensor *cornu_op_reshape(CornuTensor *x, CornuShape shape)
     if (unknown >= 0) shape.extent[unknown] = count / known;
     if (cornu_shape_equal(cornu_tensor_shape(x), shape)) return x;
     CornuAttributes attributes = cornu__shape_attributes(shape);
-    return record(CORNU_OP_RESHAPE, &attributes, x);
+    return record_shape(CORNU_OP_RESHAPE, &attributes, x);
 }
 
 static void reshape_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
@@ -59,10 +59,10 @@ CornuTensor *cornu_op_transpose(CornuTensor *x, const int *axes)
         attributes.permutation.axes[i] = axes[i];
         valid = valid && axes[i] >= 0 && axes[i] < rank;
     }
-    if (!valid) return record(CORNU_OP_TRANSPOSE, &attributes, x);   /* which refuses it */
+    if (!valid) return record_shape(CORNU_OP_TRANSPOSE, &attributes, x);   /* which refuses it */
     CornuTensor *source = before_transpose(x, attributes.permutation.axes);
     for (int i = 0; i < rank; i++) moves |= attributes.permutation.axes[i] != i;
-    return moves && source ? record(CORNU_OP_TRANSPOSE, &attributes, source) : source;
+    return moves && source ? record_shape(CORNU_OP_TRANSPOSE, &attributes, source) : source;
 }
 
 /* The inverse permutation. */
@@ -83,7 +83,7 @@ CornuTensor *cornu_op_slice(CornuTensor *x, const int64_t *starts, const int64_t
         attributes.slice.starts[i] = starts[i];
         attributes.slice.sizes[i] = sizes[i];
     }
-    return record(CORNU_OP_SLICE, &attributes, x);
+    return record_shape(CORNU_OP_SLICE, &attributes, x);
 }
 
 /* Zeros around the slice. */
@@ -105,7 +105,7 @@ CornuTensor *cornu_op_pad(CornuTensor *x, const int64_t *low, const int64_t *hig
         attributes.pad.low[i] = low[i];
         attributes.pad.high[i] = high[i];
     }
-    return record(CORNU_OP_PAD, &attributes, x);
+    return record_shape(CORNU_OP_PAD, &attributes, x);
 }
 
 static void pad_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
@@ -124,7 +124,7 @@ CornuTensor *cornu_op_concat(CornuTensor *const *x, int count, int axis)
 CornuTensor *cornu_op_flip(CornuTensor *x, int axis)
 {
     CornuAttributes attributes = { .axis = { .axis = axis } };
-    return record(CORNU_OP_FLIP, &attributes, x);
+    return record_shape(CORNU_OP_FLIP, &attributes, x);
 }
 
 static void flip_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)

@@ -1,8 +1,9 @@
 /* Optimizer updates. They end a step, so gradients never pass through them. */
 #include "../tensor_internal.h"
 
-static CornuTensor *record(CornuOpId id, const CornuAttributes *attributes, CornuTensor *const *in,
-                           CornuTensor **slot_1, CornuTensor **slot_2)
+static CornuTensor *record_update(CornuOpId id, const CornuAttributes *attributes,
+                                  CornuTensor *const *in, CornuTensor **slot_1,
+                                  CornuTensor **slot_2)
 {
     CornuTensor *out[CORNU_MAX_OUTPUTS] = { NULL };
     CornuTensor *w = cornu__record(id, attributes, in, cornu_op_input_count(id), out);
@@ -16,8 +17,8 @@ CornuTensor *cornu_op_momentum_update(CornuTensor *w, CornuTensor *m, CornuTenso
                                       CornuTensor **new_m)
 {
     CornuAttributes attributes = { .momentum = { .momentum = momentum, .nesterov = nesterov } };
-    return record(CORNU_OP_MOMENTUM_UPDATE, &attributes, (CornuTensor *[]){ w, m, g, rate }, new_m,
-                  NULL);
+    return record_update(CORNU_OP_MOMENTUM_UPDATE, &attributes, (CornuTensor *[]){ w, m, g, rate },
+                         new_m, NULL);
 }
 CornuGradient *const cornu__momentum_update_gradient = CORNU_NO_GRADIENT;
 
@@ -26,8 +27,8 @@ CornuTensor *cornu_op_rmsprop_update(CornuTensor *w, CornuTensor *v, CornuTensor
                                      CornuTensor **new_v)
 {
     CornuAttributes attributes = { .rmsprop = { .rho = rho, .epsilon = epsilon } };
-    return record(CORNU_OP_RMSPROP_UPDATE, &attributes, (CornuTensor *[]){ w, v, g, rate }, new_v,
-                  NULL);
+    return record_update(CORNU_OP_RMSPROP_UPDATE, &attributes, (CornuTensor *[]){ w, v, g, rate },
+                         new_v, NULL);
 }
 CornuGradient *const cornu__rmsprop_update_gradient = CORNU_NO_GRADIENT;
 
@@ -37,7 +38,7 @@ CornuTensor *cornu_op_adam_update(CornuTensor *w, CornuTensor *m, CornuTensor *v
 {
     CornuAttributes attributes = { .adam = { .beta_1 = beta_1, .beta_2 = beta_2,
                                              .epsilon = epsilon } };
-    return record(CORNU_OP_ADAM_UPDATE, &attributes, (CornuTensor *[]){ w, m, v, g, rate }, new_m,
-                  new_v);
+    return record_update(CORNU_OP_ADAM_UPDATE, &attributes, (CornuTensor *[]){ w, m, v, g, rate },
+                         new_m, new_v);
 }
 CornuGradient *const cornu__adam_update_gradient = CORNU_NO_GRADIENT;

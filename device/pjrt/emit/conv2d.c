@@ -80,7 +80,7 @@ static CornuName slice_read(CornuEmitter *e, CornuName x, CornuSweep sweeps[2])
     return cornu__hlo_slice(e, x, before, sizes, NULL);
 }
 
-static void conv2d(CornuEmitter *e, const CornuEmitCall *call)
+static void emit_conv2d(CornuEmitter *e, const CornuEmitCall *call)
 {
     CornuSweep s[2];
     cornu__sweeps(&call->op, s);
@@ -92,8 +92,8 @@ static void conv2d(CornuEmitter *e, const CornuEmitCall *call)
         .left_dilation = { 1, 1 }, .right_dilation = { s[0].dilation, s[1].dilation },
         .feature_groups = cornu__conv_groups(&call->op), .batch_groups = 1 });
 }
-CornuEmit *const cornu__conv2d_stablehlo = conv2d;
-CornuEmit *const cornu__grouped_conv2d_stablehlo = conv2d;
+CornuEmit *const cornu__conv2d_stablehlo = emit_conv2d;
+CornuEmit *const cornu__grouped_conv2d_stablehlo = emit_conv2d;
 
 /* The filter (h, w, C/G, F) of G groups as (h, w, F/G, C), the groups of C side by side. */
 static CornuName swap_channels(CornuEmitter *e, CornuName filter, int64_t groups)

@@ -105,7 +105,7 @@ CornuEmit *const cornu__bounded_step_stablehlo = bounded_step;
 
 /* ---- Compare, convert ---- */
 
-static void compare(CornuEmitter *e, const CornuEmitCall *call)
+static void emit_compare(CornuEmitter *e, const CornuEmitCall *call)
 {
     static const char *const directions[] = {
         [CORNU_EQUAL] = "EQ", [CORNU_NOT_EQUAL] = "NE", [CORNU_LESS] = "LT",
@@ -114,7 +114,7 @@ static void compare(CornuEmitter *e, const CornuEmitCall *call)
     call->out[0] = cornu__hlo_compare(
         e, call->in[0], directions[call->op.attributes->compare.comparison], call->in[1]);
 }
-CornuEmit *const cornu__compare_stablehlo = compare;
+CornuEmit *const cornu__compare_stablehlo = emit_compare;
 
 /* The numbers that an integer dtype holds, as far as doubles and i64 can say. */
 static void range_of(CornuDtype dtype, int64_t *low, int64_t *high)

@@ -26,7 +26,7 @@ static CornuName zeroed(CornuEmitter *e, CornuName is_zero, CornuName x)
                              cornu__hlo_constant(e, type, 0.0), x);
 }
 
-static void gather(CornuEmitter *e, const CornuEmitCall *call)
+static void emit_gather(CornuEmitter *e, const CornuEmitCall *call)
 {
     const CornuShape table = call->op.in[0].shape, indices = call->op.in[1].shape;
     const int64_t    padded = call->op.attributes->gather.padded;
@@ -41,7 +41,7 @@ static void gather(CornuEmitter *e, const CornuEmitCall *call)
     cornu__end(e, y, in, 2);
     call->out[0] = padded ? zeroed(e, is_padding, y) : y;
 }
-CornuEmit *const cornu__gather_stablehlo = gather;
+CornuEmit *const cornu__gather_stablehlo = emit_gather;
 
 /* Rows are added to zeros; on GPUs in any order. */
 static CornuName scattered(CornuEmitter *e, CornuName indices, CornuName d_y, CornuHloType table)

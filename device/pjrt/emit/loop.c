@@ -170,7 +170,7 @@ static CornuStatus allocate(Loop *loop, CornuName **names)
 }
 
 /* The operands: what is stacked begins as zeros. */
-static void begin(CornuEmitter *e, const Loop *loop, const CornuName *in)
+static void begin_loop(CornuEmitter *e, const Loop *loop, const CornuName *in)
 {
     const CornuProgram *body = loop->of->body;
     CornuName          *next = loop->before;
@@ -238,7 +238,7 @@ void cornu__hlo_loop(CornuEmitter *e, const CornuHloLoop *of, const CornuName *i
         if (e->status == CORNU_OK) e->status = allocate(&loop, &names);
     }
     if (e->status == CORNU_OK) {
-        begin(e, &loop, in);
+        begin_loop(e, &loop, in);
         write_while(e, &loop);
         take_results(e, &loop, first_check, out);
     }

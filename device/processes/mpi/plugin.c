@@ -12,7 +12,7 @@ static int          request_count;
 static bool         initialized;   /* by the plugin */
 
 /* "Open MPI 4.1.4" of "Open MPI v4.1.4, package: …", and the like; else the first line. */
-static int describe(char *library, size_t bytes)
+static int describe_library(char *library, size_t bytes)
 {
     char      version[MPI_MAX_LIBRARY_VERSION_STRING];
     int       length;
@@ -47,7 +47,7 @@ static int initialize(void)
 static int plugin_open(int *rank, int *size, char *library, size_t bytes)
 {
     int error = initialize();
-    if (!error) error = describe(library, bytes);
+    if (!error) error = describe_library(library, bytes);
     if (!error) error = MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
     if (!error) error = MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
     if (!error) error = MPI_Comm_rank(communicator, rank);
