@@ -12,7 +12,7 @@ static _Thread_local struct {
     bool        unloaded;           /* the failure is a loading function's */
     CornuFault  fault;
     char        message[CORNU_MESSAGE_SIZE];
-    char        told[CORNU_MESSAGE_SIZE + 120];   /* with what cornu__refused adds */
+    char        refusal[CORNU_MESSAGE_SIZE + 120];   /* with what cornu__refused adds */
 } error;
 
 static const struct { const char *name, *text; } statuses[] = {
@@ -38,7 +38,7 @@ const char *cornu_status_text(CornuStatus status)
 
 const char *cornu_error_message(void)
 {
-    return error.pending && error.refused ? error.told : error.message;
+    return error.pending && error.refused ? error.refusal : error.message;
 }
 
 CornuStatus cornu_error_status(void) { return error.status; }
@@ -55,7 +55,7 @@ bool cornu__refused(void)
 {
     if (!error.pending || error.refused) return error.pending;
     error.refused = true;
-    snprintf(error.told, sizeof error.told, "%s (still pending: constructors fail until "
+    snprintf(error.refusal, sizeof error.refusal, "%s (still pending: constructors fail until "
              "cornu_error_take() is called)", error.message);
     return true;
 }

@@ -56,23 +56,23 @@ CornuTensor *cornu_op_all_gather(CornuTensor *x, const CornuGroups *groups);
 /* This shard's slice of x. */
 CornuTensor *cornu_op_shard_slice(CornuTensor *x, const CornuGroups *groups);
 
-/* ---- Optimizer updates: w, slots and gradient of one shape, f32; `rate` an f32 scalar ---- */
+/* ---- Optimizer updates: w, slots and g of one shape, f32; learning_rate an f32 scalar ---- */
 
-/* m' = momentum m - rate g;  w' = w + m', with nesterov w + momentum m' - rate g.
+/* m' = momentum m - learning_rate g;  w' = w + m', with nesterov w + momentum m' - learning_rate g.
  * Source: keras/src/optimizers/sgd.py. */
 CornuTensor *cornu_op_momentum_update(CornuTensor *w, CornuTensor *m, CornuTensor *g,
-                                      CornuTensor *rate, double momentum, bool nesterov,
+                                      CornuTensor *learning_rate, double momentum, bool nesterov,
                                       CornuTensor **new_m);
-/* v' = rho v + (1 - rho) g^2;  w' = w - rate g / sqrt(v' + epsilon).
+/* v' = rho v + (1 - rho) g^2;  w' = w - learning_rate g / sqrt(v' + epsilon).
  * Source: keras/src/optimizers/rmsprop.py. */
 CornuTensor *cornu_op_rmsprop_update(CornuTensor *w, CornuTensor *v, CornuTensor *g,
-                                     CornuTensor *rate, double rho, double epsilon,
+                                     CornuTensor *learning_rate, double rho, double epsilon,
                                      CornuTensor **new_v);
 /* m' = m + (g - m)(1 - beta_1);  v' = v + (g^2 - v)(1 - beta_2);
- * w' = w - rate m' / (sqrt(v') + epsilon), rate corrected for bias by the caller.
+ * w' = w - learning_rate m' / (sqrt(v') + epsilon), learning_rate corrected for bias by the caller.
  * Source: keras/src/optimizers/adam.py. */
 CornuTensor *cornu_op_adam_update(CornuTensor *w, CornuTensor *m, CornuTensor *v, CornuTensor *g,
-                                  CornuTensor *rate, double beta_1, double beta_2,
+                                  CornuTensor *learning_rate, double beta_1, double beta_2,
                                   double epsilon, CornuTensor **new_m, CornuTensor **new_v);
 
 #ifdef __cplusplus

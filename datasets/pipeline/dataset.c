@@ -182,7 +182,7 @@ static void arrays_free(CornuDataset *dataset)
 {
     for (int c = 0; dataset->arrays.owned && c < dataset->components; c++)
         cornu__release(dataset->arrays.data[c]);
-    cornu__release(dataset->arrays.kept);
+    cornu__release(dataset->arrays.memory);
 }
 
 static const CornuDatasetKind arrays_kind = { .fetch = arrays_fetch, .free = arrays_free };
@@ -233,11 +233,11 @@ static CornuDataset *arrays_dataset(const CornuArray *arrays, int count)
     return dataset;
 }
 
-CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count, void *kept)
+CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count, void *memory)
 {
     CornuDataset *dataset = arrays_dataset(arrays, count);
-    if (dataset) dataset->arrays.kept = kept;
-    else cornu__release(kept);
+    if (dataset) dataset->arrays.memory = memory;
+    else cornu__release(memory);
     return dataset;
 }
 

@@ -52,8 +52,8 @@ struct CornuDataset {
     CornuType               type[CORNU_MAX_COMPONENTS];  /* as delivered            */
     size_t                  bytes[CORNU_MAX_COMPONENTS]; /* of type                 */
     union {
-        /* owned: freed with the data set; kept: memory of borrowed ones that is, or NULL */
-        struct { void *data[CORNU_MAX_COMPONENTS]; bool owned; void *kept; } arrays;
+        /* owned: freed with the data set, as is the memory of borrowed ones, unless it is NULL */
+        struct { void *data[CORNU_MAX_COMPONENTS]; bool owned; void *memory; } arrays;
         struct { CornuMapFunction *function; void *context; } map;
         struct { uint64_t seed; } shuffle;
         struct { bool whole; } batch;     /* no remainder */
@@ -100,8 +100,8 @@ static inline CornuStatus cornu__stage_fetch(CornuStage *stage, CornuSample at, 
 CornuDataset *cornu__dataset_cache_on_demand(CornuDataset *source);
 
 /* As cornu_dataset_from_arrays, without a copy: the arrays must outlive the data set, which takes
- * `kept`, memory of some of them or NULL, also on failure. */
-CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count, void *kept);
+ * `memory`, that of some of them or NULL, also on failure. */
+CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count, void *memory);
 
 /* The arrays that the data set is made from, a data set of their rows; NULL if it is made of
  * something else. */

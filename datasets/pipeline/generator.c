@@ -28,7 +28,7 @@ static CornuStatus begin_pass(CornuStage *stage, int64_t epoch)
     return CORNU_OK;
 }
 
-static CornuStatus told(CornuStatus status, CornuSample at)
+static CornuStatus fail_at(CornuStatus status, CornuSample at)
 {
     if (status == CORNU_OK) return CORNU_OK;
     /* The user's function may fail without a message. */
@@ -49,14 +49,14 @@ static CornuStatus generator_fetch(CornuStage *stage, CornuSample at, void *cons
     for (int c = 0; c < dataset->components; c++)
         out[c] = cornu_array_from(to[c], dataset->type[c]);
     if (!stage->generator.begun || place->epoch != at.epoch || place->index > at.index)
-        CORNU__TRY(told(begin_pass(stage, at.epoch), at));
+        CORNU__TRY(fail_at(begin_pass(stage, at.epoch), at));
     while (!stage->generator.ended && place->index <= at.index) {
         CornuStatus status = dataset->generator.next(stage->generator.state, *place, out,
                                                      &stage->generator.ended);
         if (status) {
             const CornuSample failed = *place;
             end_pass(stage);   /* the next attempt starts a new pass */
-            return told(status, failed);
+            return fail_at(status, failed);
         }
         if (!stage->generator.ended) stage->generator.place.index++;
     }
@@ -76,14 +76,14 @@ static CornuStatus batch_rows(CornuStage *stage, CornuSample at, int64_t *rows)
     CornuSample          *place = &stage->generator.place;
     const bool there = stage->generator.begun && place->epoch == at.epoch;
     if (!there || place->index > at.index + 1)
-        CORNU__TRY(told(begin_pass(stage, at.epoch), at));
+        CORNU__TRY(fail_at(begin_pass(stage, at.epoch), at));
     while (!stage->generator.ended && place->index <= at.index) {
         int64_t          count = 0;
         const CornuStatus status = generator->batch(stage->generator.state, *place, &count);
         if (status) {
             const CornuSample failed = *place;
             end_pass(stage);
-            return told(status, failed);
+            return fail_at(status, failed);
         }
         stage->generator.rows = count;
         stage->generator.ended = count < 1;
@@ -105,7 +105,7 @@ static CornuStatus batch_fetch(CornuStage *stage, CornuSample at, void *const *t
         out[c] = cornu_array_from(to[c], dataset->type[c]);
     }
     if (!*valid) return CORNU_OK;
-    return told(dataset->generator.next(stage->generator.state, at, out, &end), at);
+    return fail_at(dataset->generator.next(stage->generator.state, at, out, &end), at);
 }
 
 static const CornuDatasetKind batches_kind = { .fetch = batch_fetch, .rows = batch_rows,

@@ -44,7 +44,7 @@ typedef struct {
     int                   active;    /* requests that the exchange waits for */
     double                begin_s, progress_s, look_s, notice_s;
     CornuFrame            notice;
-    Control               heard, told;
+    Control               received, sent;
 } Mpi;
 
 static CornuStatus mpi_check(const Mpi *mpi, int error)
@@ -176,14 +176,14 @@ static CornuStatus hear(Mpi *mpi)
         int rank, done = 0;
         CORNU__TRY(mpi_check(mpi, mpi->plugin->probe(TAG_CONTROL, &rank)));
         if (rank < 0) return CORNU_OK;
-        CORNU__TRY(mpi_check(mpi, mpi->plugin->receive(request, &mpi->heard, sizeof mpi->heard,
-                                                       rank, TAG_CONTROL)));
+        CORNU__TRY(mpi_check(mpi, mpi->plugin->receive(request, &mpi->received,
+                                                       sizeof mpi->received, rank, TAG_CONTROL)));
         while (!done) CORNU__TRY(mpi_check(mpi, mpi->plugin->test(request, &done)));
-        CORNU__TRY(cornu__frame_check(&mpi->heard.frame, rank));
+        CORNU__TRY(cornu__frame_check(&mpi->received.frame, rank));
         mpi->peers[rank].heard_s = cornu__seconds();
-        mpi->heard.message[sizeof mpi->heard.message - 1] = '\0';
-        if (mpi->heard.frame.kind == CORNU_FRAME_FAILURE)
-            return cornu__fail(CORNU_ERR_PROCESS, "%s", mpi->heard.message);
+        mpi->received.message[sizeof mpi->received.message - 1] = '\0';
+        if (mpi->received.frame.kind == CORNU_FRAME_FAILURE)
+            return cornu__fail(CORNU_ERR_PROCESS, "%s", mpi->received.message);
     }
 }
 
@@ -313,10 +313,10 @@ static void mpi_tell(CornuTransport *transport, const char *why)
     bool         wanted[CORNU_MAX_PROCESSES];
     int          left = 1;
     memset(wanted, true, sizeof wanted);
-    mpi->told.frame = cornu__frame_make(CORNU_FRAME_FAILURE, NULL, strlen(why));
-    snprintf(mpi->told.message, sizeof mpi->told.message, "%s", why);
+    mpi->sent.frame = cornu__frame_make(CORNU_FRAME_FAILURE, NULL, strlen(why));
+    snprintf(mpi->sent.message, sizeof mpi->sent.message, "%s", why);
     while (left > 0 && cornu__seconds() < deadline) {
-        if (send_control(mpi, &mpi->told, sizeof mpi->told, wanted, &left)) break;
+        if (send_control(mpi, &mpi->sent, sizeof mpi->sent, wanted, &left)) break;
         if (left > 0) pause_for(1e-4);
     }
     for (int i = 0; i < mpi->requests; i++)

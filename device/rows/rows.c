@@ -13,7 +13,7 @@ typedef struct {
     int64_t stride;                  /* of rows: element l is of row l / stride % rows */
     int     count;                   /* of none: the digits along which it is the same */
     Digit   same[CORNU_MAX_RANK];
-    const CornuProgramOp *met;       /* of all: where they met */
+    const CornuProgramOp *mixed_by;  /* of all: the first op that did */
 } Value;
 
 /* An operand, or the operand of a body, and what becomes of its axes. */
@@ -292,10 +292,10 @@ static CornuStatus find_op(Analysis *of, const CornuProgram *program, const Corn
     const CornuOpCall call = cornu_program_call(program, op, types);
     CornuType         out[CORNU_MAX_OUTPUTS];
     Value            *results = &values[op->out_first];
-    const CornuProgramOp *met = op;
+    const CornuProgramOp *mixed_by = op;
     for (int i = op->in_count - 1; i >= 0; i--) {
         in[i] = (Operand){ .value = &values[operands[i]], .shape = types[i].shape };
-        if (in[i].value->kind == OF_ALL) met = in[i].value->met;
+        if (in[i].value->kind == OF_ALL) mixed_by = in[i].value->mixed_by;
     }
     for (int i = 0; i < op->out_count; i++) out[i] = cornu_program_type(program, op->out_first + i);
     if (cornu__attributes_program(op->id, &op->attributes))
@@ -304,7 +304,7 @@ static CornuStatus find_op(Analysis *of, const CornuProgram *program, const Corn
         for (int i = 0; i < op->out_count; i++)
             results[i] = cornu__op_reads(op->id) == CORNU_READS_RESHAPE
                              ? *in[0].value : result(of, &call, &out[i], i, in);
-    for (int i = 0; i < op->out_count; i++) results[i].met = met;
+    for (int i = 0; i < op->out_count; i++) results[i].mixed_by = mixed_by;
     return CORNU_OK;
 }
 
@@ -325,7 +325,7 @@ static CornuStatus find_values(Analysis *of, const CornuProgram *program, Value 
 }
 
 /* Whether row i of the result is all that depends on row i of the inputs. */
-static bool is_apart(const Analysis *of, const Value *value, CornuShape shape)
+static bool is_independent(const Analysis *of, const Value *value, CornuShape shape)
 {
     if (shape.rank < 1 || shape.extent[0] != of->rows || value->kind == OF_ALL) return false;
     if (is_empty(shape)) return true;
@@ -348,12 +348,12 @@ CornuStatus cornu__rows_find(const CornuProgram *program, int64_t rows, const bo
             values[program->inputs[i]] = (Value){ .kind = OF_ROWS, .stride = stride_of(shape, 0) };
     }
     const CornuStatus status = find_values(&of, program, values);
-    *found = (CornuRowsFound){ .apart = !status };
-    for (int i = 0; i < count && found->apart; i++) {
+    *found = (CornuRowsFound){ .independent = !status };
+    for (int i = 0; i < count && found->independent; i++) {
         const Value *value = &values[results[i]];
-        if (is_apart(&of, value, cornu_program_type(program, results[i]).shape)) continue;
-        found->apart = false;
-        found->met = value->kind == OF_ALL ? value->met : NULL;
+        if (is_independent(&of, value, cornu_program_type(program, results[i]).shape)) continue;
+        found->independent = false;
+        found->mixed_by = value->kind == OF_ALL ? value->mixed_by : NULL;
     }
     cornu__release(values);
     return status;

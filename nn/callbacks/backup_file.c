@@ -89,7 +89,7 @@ static CornuStatus list_values(const CornuModel *model, Values *values)
         const CornuWeight *weight = cornu_model_weight(model, i);
         CORNU__TRY(add_variable(values, weight->path, weight->variable));
     }
-    for (int i = 0; i < cornu__model_kept_count(model); i++) {
+    for (int i = 0; i < cornu__model_saved_count(model); i++) {
         CornuVariable *variable = cornu_model_optimizer_variable(model, i);
         CORNU__TRY(add_variable(values, cornu_variable_name(variable), variable));
     }

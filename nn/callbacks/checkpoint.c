@@ -158,14 +158,14 @@ typedef struct {
     FILE            *file;
     bool             verbose, best_only, weights_only, warned;
     int64_t          save_freq, epoch;
-    struct { CornuBest best; double unsaved_batches, last_batch; } kept;
+    struct { CornuBest best; double unsaved_batches, last_batch; } saved;
 } Checkpoint;
 
 static double *state(CornuCallback *base, int *count)
 {
     Checkpoint *self = (Checkpoint *)base;
-    *count = (int)(sizeof self->kept / sizeof(double));
-    return &self->kept.best.known;
+    *count = (int)(sizeof self->saved / sizeof(double));
+    return &self->saved.best.known;
 }
 
 static void say(const Checkpoint *self, const char *format, ...) CORNU__PRINTF(2, 3);
@@ -259,14 +259,14 @@ static CornuStatus checkpoint_epoch_end(CornuCallback *base, CornuModel *model, 
 {
     Checkpoint *self = (Checkpoint *)base;
     (void)epoch;
-    self->kept.last_batch = -1.0;
+    self->saved.last_batch = -1.0;
     return self->save_freq > 0 ? CORNU_OK : save(self, model, -1, logs);
 }
 
 /* Several batches may end at once (steps_per_execution). */
 static bool is_due(const Checkpoint *self, int64_t batch)
 {
-    const double unsaved = self->kept.unsaved_batches + (double)batch - self->kept.last_batch;
+    const double unsaved = self->saved.unsaved_batches + (double)batch - self->saved.last_batch;
     return self->save_freq > 0 && unsaved >= (double)self->save_freq;
 }
 
@@ -280,9 +280,9 @@ static CornuStatus train_batch_end(CornuCallback *base, CornuModel *model, int64
 {
     Checkpoint *self = (Checkpoint *)base;
     const bool due = is_due(self, batch);
-    self->kept.unsaved_batches += (double)batch - self->kept.last_batch;
-    if (due) self->kept.unsaved_batches = 0.0;
-    self->kept.last_batch = (double)batch;
+    self->saved.unsaved_batches += (double)batch - self->saved.last_batch;
+    if (due) self->saved.unsaved_batches = 0.0;
+    self->saved.last_batch = (double)batch;
     return due ? save(self, model, batch, logs) : CORNU_OK;
 }
 
@@ -313,13 +313,13 @@ CornuCallback *cornu__checkpoint_create(const CornuModelCheckpointConfig *config
                   .train_batch_end = train_batch_end, .state = state, .free = free_checkpoint },
         .save = save,
         .filepath = cornu__copy_text(config->filepath),
-        .monitor = { .who = "checkpoint", .mode = config->mode, .best = &self->kept.best },
+        .monitor = { .who = "checkpoint", .mode = config->mode, .best = &self->saved.best },
         .file = config->file ? config->file : stdout,
         .verbose = config->verbose > 0 && cornu__output_writes(),
         .best_only = config->save_best_only,
         .weights_only = config->save_weights_only,
         .save_freq = config->save_freq,
-        .kept = { .best = { config->has_initial_value, config->initial_value_threshold },
+        .saved = { .best = { config->has_initial_value, config->initial_value_threshold },
                   .last_batch = -1.0 },
     };
     if (self->filepath && !cornu__monitor_open(&self->monitor, config->monitor))

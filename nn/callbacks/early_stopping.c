@@ -15,7 +15,7 @@ typedef struct {
     bool          verbose, has_baseline, restores;
     double        baseline;
     int64_t       patience, start_from_epoch;
-    struct { CornuBest best; double wait, stopped_epoch, best_epoch; } kept;
+    struct { CornuBest best; double wait, stopped_epoch, best_epoch; } saved;
     CornuArray   *best;               /* the weights of the best epoch, or NULL */
     int           best_count;
 } EarlyStopping;
@@ -23,8 +23,8 @@ typedef struct {
 static double *state(CornuCallback *base, int *count)
 {
     EarlyStopping *self = (EarlyStopping *)base;
-    *count = (int)(sizeof self->kept / sizeof(double));
-    return &self->kept.best.known;
+    *count = (int)(sizeof self->saved / sizeof(double));
+    return &self->saved.best.known;
 }
 
 static void release_best(EarlyStopping *self)
@@ -53,7 +53,7 @@ static CornuStatus open_best(EarlyStopping *self, const CornuModel *model)
 
 static CornuStatus keep_weights(EarlyStopping *self, const CornuModel *model, int64_t epoch)
 {
-    self->kept.best_epoch = (double)epoch;
+    self->saved.best_epoch = (double)epoch;
     if (!self->restores) return CORNU_OK;
     CORNU__TRY(open_best(self, model));
     for (int i = 0; i < self->best_count; i++)
@@ -67,7 +67,7 @@ static CornuStatus best_weights(CornuCallback *base, CornuModel *model, CornuArr
 {
     EarlyStopping *self = (EarlyStopping *)base;
     *count = 0;
-    if (!self->restores || self->kept.best.known == 0.0) return CORNU_OK;
+    if (!self->restores || self->saved.best.known == 0.0) return CORNU_OK;
     CORNU__TRY(open_best(self, model));
     *arrays = self->best;
     *count = self->best_count;
@@ -79,7 +79,7 @@ static CornuStatus train_begin(CornuCallback *base, CornuModel *model, const Cor
     EarlyStopping *self = (EarlyStopping *)base;
     (void)model, (void)logs;
     release_best(self);
-    memset(&self->kept, 0, sizeof self->kept);
+    memset(&self->saved, 0, sizeof self->saved);
     return CORNU_OK;
 }
 
@@ -92,14 +92,14 @@ static CornuStatus stopping_epoch_end(CornuCallback *base, CornuModel *model, in
     CORNU__TRY(cornu__monitor_read(&self->monitor, model, &base->params, logs, &value,
                                    &there));
     if (!there || epoch < self->start_from_epoch) return CORNU_OK;
-    self->kept.wait++;
+    self->saved.wait++;
     if (cornu__monitor_takes(&self->monitor, value)) {
         if (!self->has_baseline || cornu__monitor_improves(&self->monitor, value, self->baseline))
-            self->kept.wait = 0;
+            self->saved.wait = 0;
         return keep_weights(self, model, epoch);
     }
-    if (self->kept.wait >= (double)self->patience) {
-        self->kept.stopped_epoch = (double)epoch;
+    if (self->saved.wait >= (double)self->patience) {
+        self->saved.stopped_epoch = (double)epoch;
         cornu_model_stop_training(model);
     }
     return CORNU_OK;
@@ -109,12 +109,12 @@ static CornuStatus train_end(CornuCallback *base, CornuModel *model, const Cornu
 {
     const EarlyStopping *self = (const EarlyStopping *)base;
     (void)logs;
-    if (self->verbose && self->kept.stopped_epoch > 0)
+    if (self->verbose && self->saved.stopped_epoch > 0)
         fprintf(self->file, "Epoch %lld: early stopping\n",
-                (long long)self->kept.stopped_epoch + 1);
+                (long long)self->saved.stopped_epoch + 1);
     if (self->verbose && self->best)
         fprintf(self->file, "Restoring model weights from the end of the best epoch: %lld.\n",
-                (long long)self->kept.best_epoch + 1);
+                (long long)self->saved.best_epoch + 1);
     if (self->verbose) fflush(self->file);
     for (int i = 0; i < self->best_count; i++)
         CORNU__TRY(cornu_weight_write(cornu_model_weight(model, i), self->best[i]));
@@ -143,7 +143,7 @@ CornuCallback *cornu_early_stopping_from(const CornuEarlyStoppingConfig *config)
                   .train_end = train_end, .state = state, .arrays = best_weights,
                   .free = free_early_stopping },
         .monitor = { .who = "early stopping", .mode = config->mode,
-                     .min_delta = config->min_delta, .best = &self->kept.best },
+                     .min_delta = config->min_delta, .best = &self->saved.best },
         .file = config->file ? config->file : stdout,
         .verbose = config->verbose > 0 && cornu__output_writes(),
         .has_baseline = config->has_baseline,

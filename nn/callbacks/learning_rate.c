@@ -95,14 +95,14 @@ typedef struct {
     double        factor, min_lr;
     int64_t       patience, cooldown;
     /* epochs without improvement, and left to cool down */
-    struct { CornuBest best; double wait, cooling; } kept;
+    struct { CornuBest best; double wait, cooling; } saved;
 } Plateau;
 
 static double *plateau_state(CornuCallback *base, int *count)
 {
     Plateau *self = (Plateau *)base;
-    *count = (int)(sizeof self->kept / sizeof(double));
-    return &self->kept.best.known;
+    *count = (int)(sizeof self->saved / sizeof(double));
+    return &self->saved.best.known;
 }
 
 static CornuStatus plateau_train_begin(CornuCallback *base, CornuModel *model,
@@ -111,7 +111,7 @@ static CornuStatus plateau_train_begin(CornuCallback *base, CornuModel *model,
     Plateau *self = (Plateau *)base;
     double   rate;
     (void)logs;
-    memset(&self->kept, 0, sizeof self->kept);
+    memset(&self->saved, 0, sizeof self->saved);
     /* Under a schedule this fails now, not after many epochs. */
     CORNU__TRY(read_rate(model, &rate));
     return cornu_optimizer_set_learning_rate(cornu_model_optimizer(model), rate);
@@ -123,8 +123,8 @@ static CornuStatus plateau_reduce(Plateau *self, const CornuModel *model, int64_
     if (!(rate > (float)self->min_lr)) return CORNU_OK;
     const double reduced = fmax(rate * self->factor, self->min_lr);
     CORNU__TRY(cornu_optimizer_set_learning_rate(cornu_model_optimizer(model), reduced));
-    self->kept.cooling = (double)self->cooldown;
-    self->kept.wait = 0;
+    self->saved.cooling = (double)self->cooldown;
+    self->saved.wait = 0;
     if (self->verbose) say_rate(self->file, epoch, "ReduceLROnPlateau reducing", reduced);
     return CORNU_OK;
 }
@@ -140,13 +140,13 @@ static CornuStatus plateau_epoch_end(CornuCallback *base, CornuModel *model, int
                                    &there));
     if (!there) return CORNU_OK;
 
-    if (self->kept.cooling > 0) {
-        self->kept.cooling--;
-        self->kept.wait = 0;
+    if (self->saved.cooling > 0) {
+        self->saved.cooling--;
+        self->saved.wait = 0;
     }
     if (cornu__monitor_takes(&self->monitor, value))
-        self->kept.wait = 0;
-    else if (self->kept.cooling == 0 && ++self->kept.wait >= (double)self->patience)
+        self->saved.wait = 0;
+    else if (self->saved.cooling == 0 && ++self->saved.wait >= (double)self->patience)
         return plateau_reduce(self, model, epoch);
     return CORNU_OK;
 }
@@ -179,7 +179,7 @@ CornuCallback *cornu_reduce_lr_on_plateau_from(const CornuReduceLrOnPlateauConfi
                   .state = plateau_state, .free = free_plateau },
         .monitor = { .who = "reduce LR on plateau", .mode = config->mode,
                      .min_delta = cornu__number(config->min_delta, 1e-4),
-                     .best = &self->kept.best },
+                     .best = &self->saved.best },
         .file = config->file ? config->file : stdout,
         .verbose = config->verbose > 0 && cornu__output_writes(),
         .factor = factor, .min_lr = config->min_lr,

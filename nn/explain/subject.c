@@ -160,11 +160,11 @@ static CornuStatus choose_device(CornuExplanation *e)
     const int64_t fixed = cornu_model_batch_size(model);
     if (shards == 1) return CORNU_OK;
     if (cornu__model_rows(model, e->probe.inputs)) cornu_error_take();
-    const bool  meet = model->rows == CORNU_ROWS_MEET, few = fixed > 0 && fixed < shards;
-    if (!e->function && !meet && !few) return CORNU_OK;
+    const bool  dependent = model->rows == CORNU_ROWS_DEPENDENT, few = fixed > 0 && fixed < shards;
+    if (!e->function && !dependent && !few) return CORNU_OK;
     cornu__explain_note(e, "It runs on 1 shard, not %d: %s.", shards,
                         e->function ? "without a batch there are no rows to deal"
-                        : meet ? "the rows of a batch depend on each other"
+                        : dependent ? "the rows of a batch depend on each other"
                                : "the model has a batch of fewer rows");
     e->alone = true;
     return open_device(e, 1);

@@ -8,7 +8,7 @@ static bool make_calls(const CornuModel *model, const CornuCall *call, CornuTens
     const bool staged = cornu__model_on_host(model);
     cornu__model_place_fed(model, in, in_masks, values, masks, begin);
     for (int i = 0; i < model->call_count; i++) {
-        const CornuModelCall *made = &model->calls[model->calls[i].turn];
+        const CornuModelCall *made = &model->calls[model->calls[i].nth];
         const CornuNode      *node = made->node;
         CornuTensor *x[CORNU_MAX_LAYER_TENSORS], *x_masks[CORNU_MAX_LAYER_TENSORS];
         CornuTensor *y[CORNU_MAX_LAYER_TENSORS], *y_masks[CORNU_MAX_LAYER_TENSORS];

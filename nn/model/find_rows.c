@@ -1,4 +1,4 @@
-/* Whether the rows of a batch stay apart, from the ops that a model records. */
+/* Whether the rows of a batch are independent, from the ops that a model records. */
 #include <stdio.h>
 
 #include "../../device/rows/rows.h"
@@ -64,7 +64,7 @@ static CornuStatus compare_programs(const CornuModel *model, CornuDevice *device
     }
     const CornuProgramOp *op = cornu__rows_counted(program, graph->program);
     if (op) {
-        found->apart = false;
+        found->independent = false;
         snprintf(where->text, sizeof where->text, "%.80s computes with the number of rows (%.40s)",
                  op->scope, cornu_program_op_name(op));
     }
@@ -88,11 +88,11 @@ static CornuStatus find_rows(const CornuModel *model, CornuGraph *graph, const C
     for (int i = 0; i < model->output_count; i++) results[i] = out[i]->value;
     CornuStatus status = cornu__rows_find(program, rows, of_rows, results, model->output_count,
                                           found);
-    if (!status && found->apart && !model->batch_size)
+    if (!status && found->independent && !model->batch_size)
         status = compare_programs(model, graph->device, x, program, found, where);
-    else if (found->met)
+    else if (found->mixed_by)
         snprintf(where->text, sizeof where->text, "%.90s computes along axis 0 (%.40s)",
-                 found->met->scope, cornu_program_op_name(found->met));
+                 found->mixed_by->scope, cornu_program_op_name(found->mixed_by));
     else if (!status)
         snprintf(where->text, sizeof where->text, "an output does not have a row for each of the "
                  "input");
@@ -103,7 +103,7 @@ static CornuStatus find_rows(const CornuModel *model, CornuGraph *graph, const C
 /* Where it cannot be recorded it stays unknown: a step of such data fails, too, or is not cut. */
 CornuStatus cornu__model_find_rows(CornuModel *model, const CornuType *x)
 {
-    CornuRowsFound found = { .apart = false };
+    CornuRowsFound found = { .independent = false };
     CornuText      where = { "" };
     CornuDevice   *device = cornu_device_open("reference");
     CornuGraph    *graph = cornu_graph_create(device);
@@ -112,9 +112,9 @@ CornuStatus cornu__model_find_rows(CornuModel *model, const CornuType *x)
         snprintf(where.text, sizeof where.text, "%.150s", cornu_error_message());
         status = CORNU_OK;
     } else if (!status) {
-        model->rows = found.apart ? CORNU_ROWS_APART : CORNU_ROWS_MEET;
+        model->rows = found.independent ? CORNU_ROWS_INDEPENDENT : CORNU_ROWS_DEPENDENT;
     }
-    model->meet = where;
+    model->dependence = where;
     cornu_graph_free(graph);
     cornu_device_close(device);
     return status;

@@ -10,13 +10,13 @@
 /* A layer, its position in the walk from the outputs, and its farthest call from them. */
 typedef struct {
     CornuLayer *layer;
-    int         met, depth;
+    int         order, depth;
 } Placed;
 
-/* A node, its depth, and when map_graph meets it on its way from the outputs. */
-typedef struct Turn {
-    int node, depth, met;
-} Turn;
+/* A node, its depth, and when map_graph visits it on its way from the outputs. */
+typedef struct {
+    int node, depth, order;
+} Visited;
 
 /* A node whose operands are being visited; `next` is the index of the next one. */
 typedef struct {
@@ -31,7 +31,7 @@ typedef struct {
     int         stamp;
     CornuNode **nodes;                /* in topological order */
     int        *depths;               /* per node: calls to the farthest output */
-    Turn       *turns;                /* the nodes in the order of their calls in a step */
+    Visited    *visited;              /* the nodes in the order of their calls in a step */
     Placed     *layers;
     CornuLookup places;               /* of layers in `layers`, before sorting */
     Visit      *visits;               /* the stack of the walk */
@@ -53,7 +53,7 @@ static CornuStatus add_layer(Map *map, CornuLayer *layer)
     CORNU__TRY(cornu__lookup_set(&map->places, layer, map->layer_count));
     CORNU__TRY(cornu__reserve(&map->layers, &map->layer_space, map->layer_count, 1,
                               sizeof *map->layers));
-    map->layers[map->layer_count] = (Placed){ .layer = layer, .met = map->layer_count };
+    map->layers[map->layer_count] = (Placed){ .layer = layer, .order = map->layer_count };
     map->layer_count++;
     return CORNU_OK;
 }
@@ -116,34 +116,34 @@ static void most(int *a, int b)
 /* The depth of a layer called several times is that of its farthest call. */
 static CornuStatus measure(Map *map)
 {
-    int met = 0;
+    int order = 0;
     map->depths = cornu__allocate((size_t)map->node_count, sizeof *map->depths);
-    map->turns = cornu__allocate((size_t)map->node_count, sizeof *map->turns);
-    if (!map->depths || !map->turns) return CORNU_ERR_MEMORY;
+    map->visited = cornu__allocate((size_t)map->node_count, sizeof *map->visited);
+    if (!map->depths || !map->visited) return CORNU_ERR_MEMORY;
     for (int i = map->node_count - 1; i >= 0; i--) {
         const CornuNode *node = map->nodes[i];
         int *of_layer = &map->layers[cornu__lookup_find(&map->places, node->layer)].depth;
         most(&map->depths[i], *of_layer);
         *of_layer = map->depths[i];
-        if (!map->turns[i].met) map->turns[i].met = ++met;
-        map->turns[i].node = i;
-        map->turns[i].depth = map->depths[i];
+        if (!map->visited[i].order) map->visited[i].order = ++order;
+        map->visited[i].node = i;
+        map->visited[i].depth = map->depths[i];
         for (int k = 0; k < cornu__node_symbols(node); k++) {
             const int before = node->in[k]->node->at;
             most(&map->depths[before], map->depths[i] + 1);
-            if (!map->turns[before].met) map->turns[before].met = ++met;
+            if (!map->visited[before].order) map->visited[before].order = ++order;
         }
     }
     return CORNU_OK;
 }
 
-/* The farthest from the outputs first; then as met. Moving statistics of a layer that is called
+/* The farthest from the outputs first; then as visited. Moving statistics of a layer that is called
  * several times depend on this order. Source: keras/src/ops/function.py, _run_through_graph. */
-static int by_turn(const void *a, const void *b)
+static int by_depth_then_order(const void *a, const void *b)
 {
-    const Turn *x = a, *y = b;
+    const Visited *x = a, *y = b;
     if (x->depth != y->depth) return x->depth > y->depth ? -1 : 1;
-    return x->met < y->met ? -1 : x->met > y->met;
+    return x->order < y->order ? -1 : x->order > y->order;
 }
 
 /* By depth, the farthest first; then in the order of the walk. */
@@ -151,7 +151,7 @@ static int by_depth(const void *a, const void *b)
 {
     const Placed *x = a, *y = b;
     if (x->depth != y->depth) return x->depth > y->depth ? -1 : 1;
-    return x->met < y->met ? -1 : x->met > y->met;
+    return x->order < y->order ? -1 : x->order > y->order;
 }
 
 static CornuStatus name_layers(const Map *map, CornuLookup *names)
@@ -198,18 +198,18 @@ static void number_layers(CornuModel *model)
 }
 
 /* Orders the calls as Keras does, if a layer has several. */
-static void take_turns(CornuModel *model, const Map *map)
+static void order_calls(CornuModel *model, const Map *map)
 {
     bool shared = false;
     for (int i = 0; i < map->node_count; i++) shared |= model->calls[i].next != i;
-    for (int i = 0; i < map->node_count && shared; i++) model->calls[i].turn = map->turns[i].node;
+    for (int i = 0; i < map->node_count && shared; i++) model->calls[i].nth = map->visited[i].node;
 }
 
 static CornuStatus fill_model(CornuModel *model, const Map *map)
 {
     for (int i = 0; i < map->node_count; i++)
         CORNU__TRY(cornu__model_append_call(model, map->nodes[i]));
-    take_turns(model, map);
+    order_calls(model, map);
     for (int i = 0; i < map->layer_count; i++)
         CORNU__TRY(cornu__model_append_layer(model, map->layers[i].layer));
     for (int i = 0; i < map->inputs; i++) {
@@ -272,7 +272,7 @@ static CornuStatus check_map(Map *map)
     CORNU__TRY(visit_all(map));
     CORNU__TRY(measure(map));
     qsort(map->layers, (size_t)map->layer_count, sizeof *map->layers, by_depth);
-    qsort(map->turns, (size_t)map->node_count, sizeof *map->turns, by_turn);
+    qsort(map->visited, (size_t)map->node_count, sizeof *map->visited, by_depth_then_order);
     return check_names(map);
 }
 
@@ -289,7 +289,7 @@ CornuModel *cornu__model_of(const CornuModelConfig *config)
     for (int i = 0; i < map.node_count && !status; i++) cornu__node_detach(map.nodes[i]);
     cornu__release(map.nodes);
     cornu__release(map.depths);
-    cornu__release(map.turns);
+    cornu__release(map.visited);
     cornu__release(map.layers);
     cornu__release(map.visits);
     cornu__lookup_clear(&map.places);

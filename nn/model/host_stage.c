@@ -17,9 +17,9 @@ static const CornuModel *staged(const CornuModelCall *call)
 }
 
 /* Calls in the order in which they are made. */
-static const CornuModelCall *turn(const CornuModel *model, int i)
+static const CornuModelCall *nth_call(const CornuModel *model, int i)
 {
-    return &model->calls[model->calls[i].turn];
+    return &model->calls[model->calls[i].nth];
 }
 
 bool cornu__model_on_host(const CornuModel *model)
@@ -60,7 +60,7 @@ static void add_results(const CornuModel *model, CornuSymbol *fed[CORNU_MAX_MODE
                         int *count)
 {
     for (int i = 0; i < model->call_count; i++) {
-        const CornuModelCall *call = turn(model, i);
+        const CornuModelCall *call = nth_call(model, i);
         const CornuModel     *within = staged(call);
         if (within) add_results(within, fed, count);
         else if (on_host(call) && is_taken(model, call->first, false) &&
@@ -92,7 +92,7 @@ void cornu__model_place_fed(const CornuModel *model, CornuTensor *const *in,
         masks[value] = in_masks[next++];
     }
     for (int i = 0; i < model->call_count && is_staged; i++) {
-        const CornuModelCall *call = turn(model, i);
+        const CornuModelCall *call = nth_call(model, i);
         CornuSymbol          *fed[CORNU_MAX_MODEL_TENSORS];
         const CornuModel     *within = staged(call);
         begin[call - model->calls] = within ? next : -1;
@@ -177,7 +177,7 @@ static CornuStatus add_stage(const CornuModel *model, const int *inputs, CornuHo
     for (int i = 0; i < model->input_count; i++)
         number[cornu__model_value_index(model, model->inputs[i])] = inputs[i];
     for (int i = 0; i < model->call_count && !status; i++) {
-        const CornuModelCall *made = turn(model, i);
+        const CornuModelCall *made = nth_call(model, i);
         const CornuModel     *within = staged(made);
         int                   in[CORNU_MAX_LAYER_TENSORS];
         if (!within && !on_host(made)) continue;

@@ -97,7 +97,7 @@ CornuStatus cornu__model_append_call(CornuModel *model, CornuNode *node)
     int *in = cornu__allocate((size_t)cornu__node_symbols(node) + 1, sizeof *in);
     if (!in) return CORNU_ERR_MEMORY;
     *call = (CornuModelCall){ .node = cornu__node_ref(node), .in = in, .first = model->value_count,
-                              .turn = number, .next = last < 0 ? number : model->calls[last].next };
+                              .nth = number, .next = last < 0 ? number : model->calls[last].next };
     if (last >= 0) model->calls[last].next = number;
     for (int i = 0; i < cornu__node_symbols(node); i++)
         call->in[i] = cornu__model_value_index(model, node->in[i]);

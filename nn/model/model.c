@@ -406,15 +406,15 @@ int cornu_model_optimizer_variable_count(const CornuModel *model)
     return model->optimizer ? cornu_optimizer_variable_count(model->optimizer) : 0;
 }
 
-int cornu__model_kept_count(const CornuModel *model)
+int cornu__model_saved_count(const CornuModel *model)
 {
-    return model->optimizer ? cornu__optimizer_kept_count(model->optimizer) : 0;
+    return model->optimizer ? cornu__optimizer_saved_count(model->optimizer) : 0;
 }
 
 CornuVariable *cornu_model_optimizer_variable(const CornuModel *model, int i)
 {
     CORNU__NEED_OR(model, NULL);
-    CORNU__NEED_INDEX(i, cornu__model_kept_count(model), NULL);
+    CORNU__NEED_INDEX(i, cornu__model_saved_count(model), NULL);
     return cornu_optimizer_variable(model->optimizer, i);
 }
 

@@ -24,7 +24,7 @@ typedef struct CornuHostStage {
 } CornuHostStage;
 
 /* Whether row i of each output depends on row i of the inputs alone, so that batches may be cut. */
-typedef enum { CORNU_ROWS_UNKNOWN, CORNU_ROWS_APART, CORNU_ROWS_MEET } CornuRows;
+typedef enum { CORNU_ROWS_UNKNOWN, CORNU_ROWS_INDEPENDENT, CORNU_ROWS_DEPENDENT } CornuRows;
 
 /* A call of a model. The outputs of all calls, in order, are the model's values. */
 typedef struct {
@@ -33,7 +33,7 @@ typedef struct {
                                                     masks given for them */
     int        first;                            /* index of its first output value */
     int        next;                             /* the next call of the same layer, cyclic */
-    int        turn;                             /* calls[i].turn: the i-th call of a step */
+    int        nth;                              /* calls[i].nth: the i-th call of a step */
 } CornuModelCall;
 
 /* What only a compiled model does, training or not. It is reached through the model alone, so that
@@ -70,8 +70,8 @@ struct CornuModel {
     int64_t      batch_size;                     /* rows of every batch; 0: any */
     bool         function;                       /* axis 0 is not a batch that inputs and outputs
                                                     share: types are whole, and it runs once */
-    CornuRows    rows;                           /* of another: as far as is known, and where */
-    CornuText    meet;                           /* they meet */
+    CornuRows    rows;                           /* of another: as far as is known */
+    CornuText    dependence;                     /* where rows depend on each other, for messages */
     double       input_scale;
     CornuModelCall *calls;                       /* in topological order, inputs included */
     int          call_count, call_space, value_count;
@@ -141,7 +141,7 @@ CornuModel *cornu__model_of(const CornuModelConfig *config);
 CornuStatus cornu__model_append_layer(CornuModel *model, CornuLayer *layer);
 CornuStatus cornu__model_append_call(CornuModel *model, CornuNode *node);
 
-/* Finds out whether rows stay apart, unless it is known, for data of these types, one for each
+/* Finds out whether rows are independent, unless it is known, for data of these types, one for each
  * value of cornu__model_fed: sets model->rows. Models of Keras' layers are cut as by Keras. */
 CornuStatus cornu__model_rows(CornuModel *model, const CornuType *x);
 
@@ -149,7 +149,7 @@ CornuStatus cornu__model_rows(CornuModel *model, const CornuType *x);
 CornuStatus cornu__model_find_rows(CornuModel *model, const CornuType *x);
 
 /* Whether the model is a function; and whether it computes all that it is given at once, as that or
- * because its rows meet. The library for inference reads neither. */
+ * because its rows depend on each other. The library for inference reads neither. */
 static inline bool cornu__model_is_function(const CornuModel *model)
 {
     return CORNU__FULL(model->function, false);
@@ -157,11 +157,11 @@ static inline bool cornu__model_is_function(const CornuModel *model)
 
 static inline bool cornu__model_runs_once(const CornuModel *model)
 {
-    return CORNU__FULL(model->function || model->rows != CORNU_ROWS_APART, false);
+    return CORNU__FULL(model->function || model->rows != CORNU_ROWS_INDEPENDENT, false);
 }
 
 /* CORNU_ERR_UNSUPPORTED for a function, CORNU_ERR_SHAPE for `batches` batches, -1: unknown, of one
- * whose rows meet; `who` begins the message. */
+ * whose rows depend on each other; `who` begins the message. */
 CornuStatus cornu__model_refuse_function(const CornuModel *model, const char *who);
 CornuStatus cornu__model_refuse_cuts(const CornuModel *model, const char *who, int64_t batches);
 
@@ -169,8 +169,8 @@ CornuStatus cornu__model_refuse_cuts(const CornuModel *model, const char *who, i
 CornuStatus cornu__model_list_weights(CornuModel *model);
 CornuStatus cornu__model_add_weights(CornuModel *model, const CornuLayer *layer);
 
-/* cornu__optimizer_kept_count of its optimizer, 0 without one. */
-int cornu__model_kept_count(const CornuModel *model);
+/* cornu__optimizer_saved_count of its optimizer, 0 without one. */
+int cornu__model_saved_count(const CornuModel *model);
 
 /* The index of a weight of the model, or -1. */
 int cornu__model_weight_index(const CornuModel *model, const CornuWeight *weight);

@@ -14,7 +14,7 @@ CornuStatus cornu__model_rows(CornuModel *model, const CornuType *x)
     if (cornu__model_is_function(model) || model->rows != CORNU_ROWS_UNKNOWN) return CORNU_OK;
     if (CORNU__FULL(model->batch_size != 1 && takes_any_axis(&model->base), false))
         return cornu__model_find_rows(model, x);
-    model->rows = CORNU_ROWS_APART;
+    model->rows = CORNU_ROWS_INDEPENDENT;
     return CORNU_OK;
 }
 
@@ -29,12 +29,12 @@ static const CornuSymbol *misfit(const CornuModel *model, const char **what, con
 {
     const int last = model->input_count - 1;
     *what = "input";
-    for (int turn = 0; turn < 3; turn++)
+    for (int pass = 0; pass < 3; pass++)
         for (int i = 0; i <= last; i++) {
             const CornuShape shape = model->inputs[i]->type.shape;
             *name = cornu__input_name(model, i);
-            if (turn == 0 ? shape.rank == 0
-                          : shape.rank > 0 && shape.extent[0] > (turn == 1 ? 1 : 0))
+            if (pass == 0 ? shape.rank == 0
+                          : shape.rank > 0 && shape.extent[0] > (pass == 1 ? 1 : 0))
                 return model->inputs[i];
         }
     *what = "output";
@@ -66,6 +66,6 @@ CornuStatus cornu__model_refuse_cuts(const CornuModel *model, const char *who, i
     if (!cornu__model_runs_once(model) || batches == 1) return CORNU_OK;
     return cornu__fail(CORNU_ERR_SHAPE, "%s: the rows of %s depend on each other: %s. Expected one "
                        "batch of all rows, but the data are %s%.0lld%s", who, model->base.name,
-                       model->meet.text, batches < 0 ? "of unknown length" : "cut into ",
+                       model->dependence.text, batches < 0 ? "of unknown length" : "cut into ",
                        batches < 0 ? 0LL : (long long)batches, batches < 0 ? "" : " batches");
 }

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local CornuNode  *kept_nodes;    /* the newest first */
-static _Thread_local CornuLayer *kept_layers;   /* of calls that failed */
+static _Thread_local CornuNode  *session_nodes;    /* the newest first */
+static _Thread_local CornuLayer *session_layers;   /* of calls that failed */
 static _Thread_local int         last_stamp;
 
 /* Unique over all threads, as several may walk a node in turn. */
@@ -311,22 +311,22 @@ CornuNode *cornu__call_node(CornuLayer *layer, CornuSymbol *const *in, int count
 
 static CornuSymbol *keep_node(CornuNode *node)
 {
-    node->kept = true;
-    node->next = kept_nodes;
+    node->in_session = true;
+    node->next = session_nodes;
     node->previous = NULL;
-    if (kept_nodes) kept_nodes->previous = node;
-    kept_nodes = cornu__node_ref(node);
+    if (session_nodes) session_nodes->previous = node;
+    session_nodes = cornu__node_ref(node);
     return &node->out[0];
 }
 
 void cornu__node_detach(CornuNode *node)
 {
-    if (!node->kept) return;
+    if (!node->in_session) return;
     forget_labels();
     if (node->previous) node->previous->next = node->next;
-    else kept_nodes = node->next;
+    else session_nodes = node->next;
     if (node->next) node->next->previous = node->previous;
-    node->kept = false;
+    node->in_session = false;
     cornu__node_unref(node);
 }
 
@@ -348,16 +348,16 @@ static void keep_layer(CornuLayer *layer)
 {
     if (!layer || layer->owners > 0) return;
     layer->owners = 1;
-    layer->next_kept = kept_layers;
-    kept_layers = layer;
+    layer->next_kept = session_layers;
+    session_layers = layer;
 }
 
 void cornu_clear_session(void)
 {
     forget_labels();
-    while (kept_nodes) cornu__node_detach(kept_nodes);
-    for (CornuLayer *layer; (layer = kept_layers);) {
-        kept_layers = layer->next_kept;
+    while (session_nodes) cornu__node_detach(session_nodes);
+    for (CornuLayer *layer; (layer = session_layers);) {
+        session_layers = layer->next_kept;
         cornu_layer_free(layer);
     }
 }
@@ -388,9 +388,9 @@ static CornuStatus count_labels(CornuSymbol *const *in, int in_count)
         forget_labels();
         naming.stamp = cornu__next_stamp();
     }
-    for (CornuNode *node = kept_nodes; node != naming.newest; node = node->next)
+    for (CornuNode *node = session_nodes; node != naming.newest; node = node->next)
         CORNU__TRY(count_new_labels(node));
-    naming.newest = kept_nodes;
+    naming.newest = session_nodes;
     for (int i = 0; i < in_count; i++) CORNU__TRY(count_new_labels(in[i]->node));
     return CORNU_OK;
 }

@@ -31,7 +31,7 @@ struct CornuNode {
     CornuForced  training;  /* of this call, whatever the model does */
     bool         reverse;   /* see CornuLayer */
     CornuNode   *next, *previous; /* in the thread's list */
-    bool         kept;      /* in the thread's list */
+    bool         in_session;   /* in the list that cornu_clear_session frees */
     int          stamp, at; /* of the last walk over nodes, and its mark */
 };
 

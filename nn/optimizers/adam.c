@@ -31,7 +31,7 @@ CornuTensor *cornu__bias_correction(const CornuUpdate *u, double beta)
 }
 
 /* learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t) */
-static CornuTensor *rate(const CornuOptimizer *self, const CornuUpdate *u)
+static CornuTensor *adam_schedule(const CornuOptimizer *self, const CornuUpdate *u)
 {
     const CornuMoments *adam = (const CornuMoments *)self;
     CornuTensor *raised = cornu_op_sqrt(cornu__bias_correction(u, adam->beta_2));
@@ -70,22 +70,22 @@ static const CornuOptimizerField adam_fields[] = FIELDS(CornuAdamConfig);
 static const CornuOptimizerField adamw_fields[] = FIELDS(CornuAdamwConfig);
 
 const CornuOptimizerClass cornu__adam_class = {
-    .class_name = "Adam", .size = sizeof(Adam), .slots = adam_slots, .rate = rate,
+    .class_name = "Adam", .size = sizeof(Adam), .slots = adam_slots, .schedule = adam_schedule,
     .update = adam_update, .fields = adam_fields, .config_size = sizeof(CornuAdamConfig),
     .from = adam_from,
 };
 
 const CornuOptimizerClass cornu__adamw_class = {
-    .class_name = "AdamW", .size = sizeof(Adam), .slots = adam_slots, .rate = rate,
+    .class_name = "AdamW", .size = sizeof(Adam), .slots = adam_slots, .schedule = adam_schedule,
     .update = adam_update, .fields = adamw_fields, .config_size = sizeof(CornuAdamwConfig),
     .from = adamw_from,
 };
 
-CornuOptimizer *cornu__moments_create(const CornuOptimizerClass *kind, bool rate_given,
+CornuOptimizer *cornu__moments_create(const CornuOptimizerClass *kind, bool learning_rate_given,
                                       const CornuOptimizerArguments *arguments, double beta_1,
                                       double beta_2, double epsilon)
 {
-    CornuOptimizer *optimizer = cornu__optimizer_create(kind, rate_given, arguments);
+    CornuOptimizer *optimizer = cornu__optimizer_create(kind, learning_rate_given, arguments);
     const double below_1 = 1.0 - FLT_EPSILON / 2.0;   /* in f32, where 1 would divide by 0 */
     beta_1 = cornu__number(beta_1, 0.9);
     beta_2 = cornu__number(beta_2, 0.999);

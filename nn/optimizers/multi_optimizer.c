@@ -92,7 +92,7 @@ static CornuStatus list_variables(Multi *multi)
     base->variables = cornu__allocate((size_t)count, sizeof *base->variables);
     if (!base->variables) return CORNU_ERR_MEMORY;
     CORNU__TRY(cornu__optimizer_add_clock(base, cornu_variable_device(base->w[0]), base->name, true,
-                                          &base->iteration, &base->rate));
+                                          &base->iteration, &base->rate_variable));
     for (int n = 0; n < multi->count; n++)
         for (int i = 0; i < multi->inner[n]->variable_count; i++)
             base->variables[base->variable_count++] = multi->inner[n]->variables[i];

@@ -12,7 +12,7 @@ enum { MAX_SCALARS = 7 };
 
 /* ---- Making ---- */
 
-static CornuStatus check_arguments(const char *name, bool rate_given,
+static CornuStatus check_arguments(const char *name, bool learning_rate_given,
                                    const CornuOptimizerArguments *a)
 {
     const struct { const char *argument; double value; } positive[] = {
@@ -28,7 +28,7 @@ static CornuStatus check_arguments(const char *name, bool rate_given,
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .clipnorm is %g, .clipvalue %g, "
                            ".global_clipnorm %g; expected at most one of them", name, a->clipnorm,
                            a->clipvalue, a->global_clipnorm);
-    if (a->schedule && rate_given)
+    if (a->schedule && learning_rate_given)
         return cornu__fail(CORNU_ERR_ARGUMENT,
                            "%s: both .learning_rate and .schedule are given, expected one", name);
     if (!(a->ema_momentum >= 0.0 && a->ema_momentum <= 1.0))
@@ -43,11 +43,11 @@ static CornuStatus check_arguments(const char *name, bool rate_given,
     return CORNU_OK;
 }
 
-CornuStatus cornu__optimizer_set(CornuOptimizer *optimizer, bool rate_given,
+CornuStatus cornu__optimizer_set(CornuOptimizer *optimizer, bool learning_rate_given,
                                  const CornuOptimizerArguments *arguments)
 {
     const char *name = arguments->name ? arguments->name : optimizer->name;
-    CornuStatus status = check_arguments(name, rate_given, arguments);
+    CornuStatus status = check_arguments(name, learning_rate_given, arguments);
     char       *copy = status ? NULL : cornu__copy_text(name);
     if (!copy) {
         cornu_schedule_free(arguments->schedule);
@@ -73,7 +73,7 @@ CornuStatus cornu__optimizer_set(CornuOptimizer *optimizer, bool rate_given,
     return CORNU_OK;
 }
 
-CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool rate_given,
+CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool learning_rate_given,
                                         const CornuOptimizerArguments *arguments)
 {
     char           label[32];
@@ -90,7 +90,7 @@ CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool ra
         return cornu__null();
     }
     optimizer->kind = kind;
-    if (cornu__optimizer_set(optimizer, rate_given, arguments) == CORNU_OK) {
+    if (cornu__optimizer_set(optimizer, learning_rate_given, arguments) == CORNU_OK) {
         if (schedule && schedule->free) schedule->taken = true;
         return optimizer;
     }
@@ -110,7 +110,7 @@ CornuOptimizer *cornu__optimizer_expect(CornuOptimizer *optimizer, const char *a
 
 void cornu__optimizer_unbuild(CornuOptimizer *optimizer)
 {
-    const int kept = cornu__optimizer_kept_count(optimizer);
+    const int kept = cornu__optimizer_saved_count(optimizer);
     const int own = optimizer->kind->composite ? CORNU__COMPOSITE_VARIABLES : kept;
     CornuOptimizer *inner;
     for (int i = 0; (inner = cornu__optimizer_inner(optimizer, i)); i++)
@@ -125,7 +125,7 @@ void cornu__optimizer_unbuild(CornuOptimizer *optimizer)
     optimizer->variables = optimizer->slots = optimizer->w = NULL;
     optimizer->constraints = NULL;
     optimizer->buckets = NULL;
-    optimizer->iteration = optimizer->rate = optimizer->number = NULL;
+    optimizer->iteration = optimizer->rate_variable = optimizer->number = NULL;
     optimizer->step_counter = optimizer->dynamic_scale = NULL;
     optimizer->variable_count = optimizer->unlisted = 0;
     optimizer->count = optimizer->bucket_count = 0;
@@ -185,7 +185,7 @@ int cornu_optimizer_variable_count(const CornuOptimizer *optimizer)
     return optimizer->variable_count;
 }
 
-int cornu__optimizer_kept_count(const CornuOptimizer *optimizer)
+int cornu__optimizer_saved_count(const CornuOptimizer *optimizer)
 {
     return optimizer->variable_count + optimizer->unlisted;
 }
@@ -193,7 +193,7 @@ int cornu__optimizer_kept_count(const CornuOptimizer *optimizer)
 CornuVariable *cornu_optimizer_variable(const CornuOptimizer *optimizer, int i)
 {
     CORNU__NEED_OR(optimizer, NULL);
-    CORNU__NEED_INDEX(i, cornu__optimizer_kept_count(optimizer), NULL);
+    CORNU__NEED_INDEX(i, cornu__optimizer_saved_count(optimizer), NULL);
     return optimizer->variables[i];
 }
 
@@ -362,9 +362,9 @@ static CornuStatus add_scalars(CornuOptimizer *optimizer, CornuDevice *device)
         CORNU__TRY(cornu_variable_set(optimizer->dynamic_scale, optimizer->initial_scale));
     }
     CORNU__TRY(cornu__optimizer_add_clock(optimizer, device, optimizer->name, !optimizer->schedule,
-                                          &optimizer->iteration, &optimizer->rate));
-    return optimizer->rate ? cornu_variable_set(optimizer->rate, optimizer->learning_rate)
-                           : CORNU_OK;
+                                          &optimizer->iteration, &optimizer->rate_variable));
+    if (!optimizer->rate_variable) return CORNU_OK;
+    return cornu_variable_set(optimizer->rate_variable, optimizer->learning_rate);
 }
 
 /* Adds the class's number besides slots. */
@@ -446,7 +446,7 @@ CornuStatus cornu__optimizer_move(CornuOptimizer *optimizer, CornuDevice *device
     optimizer->variable_count = optimizer->unlisted = 0;
     CornuStatus status = old.count > 0 ? cornu_optimizer_build(optimizer, w, old.count)
                                        : cornu__optimizer_build_empty(optimizer, device);
-    for (int i = 0; !status && i < cornu__optimizer_kept_count(&old); i++)
+    for (int i = 0; !status && i < cornu__optimizer_saved_count(&old); i++)
         status = cornu_variable_copy(optimizer->variables[i], old.variables[i]);
     if (status) {
         cornu__optimizer_unbuild(optimizer);
@@ -518,5 +518,6 @@ CornuStatus cornu_optimizer_set_learning_rate(CornuOptimizer *optimizer, double 
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the learning rate is %g, expected 0 or more",
                            optimizer->name, value);
     optimizer->learning_rate = value;
-    return optimizer->rate ? cornu_variable_set(optimizer->rate, value) : CORNU_OK;
+    if (!optimizer->rate_variable) return CORNU_OK;
+    return cornu_variable_set(optimizer->rate_variable, value);
 }

@@ -85,7 +85,7 @@ typedef struct {
     double       first_number;
     CornuTensor *(*number)(const CornuOptimizer *self, const CornuUpdate *update);
     /* Computed once per step, for all weights: replaces update->learning_rate. May be NULL. */
-    CornuTensor *(*rate)(const CornuOptimizer *self, const CornuUpdate *update);
+    CornuTensor *(*schedule)(const CornuOptimizer *self, const CornuUpdate *update);
     /* Records the new weight (returned) and the new slots. */
     CornuTensor *(*update)(const CornuOptimizer *self, const CornuUpdate *update,
                            CornuTensor **new_slot);
@@ -137,8 +137,9 @@ struct CornuOptimizer {
     bool              taken;                  /* owned by a model: it cannot be passed again */
     CornuVariable   **variables;              /* its own, in Keras' order */
     int               variable_count;
-    int               unlisted;               /* variables after these: see kept_count */
-    CornuVariable    *iteration, *rate;       /* of these; rate is NULL under a schedule, */
+    int               unlisted;               /* variables after these: see saved_count */
+    CornuVariable    *iteration, *rate_variable;  /* of these; the learning rate's is NULL under a
+                                                 schedule */
     CornuVariable    *step_counter, *dynamic_scale;  /* these two where the loss is not scaled */
     CornuVariable    *number;                 /* the class's number, or NULL */
     CornuVariable   **w;                      /* borrowed */

@@ -12,9 +12,9 @@ typedef struct {
     CORNU_OPTIMIZER_ARGUMENTS
 } CornuOptimizerArguments;
 
-#define CORNU__OPTIMIZER_ARGUMENTS(config, usual_rate)                                   \
+#define CORNU__OPTIMIZER_ARGUMENTS(config, usual)                                        \
     (&(CornuOptimizerArguments){                                                         \
-        .learning_rate = cornu__number(CORNU__WRITTEN(config, learning_rate, 0), usual_rate), \
+        .learning_rate = cornu__number(CORNU__WRITTEN(config, learning_rate, 0), usual), \
         .schedule = (config)->schedule,                                                  \
         .weight_decay = cornu__number((config)->weight_decay, 0.0),                      \
         .clipnorm = (config)->clipnorm, .clipvalue = (config)->clipvalue,                \
@@ -25,13 +25,13 @@ typedef struct {
         .gradient_accumulation_steps = (config)->gradient_accumulation_steps,            \
         .name = (config)->name })
 
-/* Checks the common arguments and allocates an optimizer; takes the schedule. rate_given: the
- * config's learning_rate is not 0. NULL with a pending error. */
-CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool rate_given,
+/* Checks the common arguments and allocates an optimizer; takes the schedule. learning_rate_given:
+ * the config's learning_rate is not 0. NULL with a pending error. */
+CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool learning_rate_given,
                                         const CornuOptimizerArguments *arguments);
 
 /* Checks and sets the common arguments; takes the schedule. */
-CornuStatus cornu__optimizer_set(CornuOptimizer *optimizer, bool rate_given,
+CornuStatus cornu__optimizer_set(CornuOptimizer *optimizer, bool learning_rate_given,
                                  const CornuOptimizerArguments *arguments);
 
 /* Makes the optimizer scale the loss; config->optimizer is not used. */
@@ -57,7 +57,7 @@ extern const CornuOptimizerClass cornu__multi_class;
  * LossScaleOptimizer does not list what the class inside makes without add_variable, Nadam's
  * u_product, so that files of Keras lack it and training begun from them starts with a new one.
  * Our own files have it. cornu_optimizer_variable takes the indices of both. */
-int cornu__optimizer_kept_count(const CornuOptimizer *optimizer);
+int cornu__optimizer_saved_count(const CornuOptimizer *optimizer);
 
 /* Optimizer i of a composite one, and NULL after the last; NULL for another. */
 static inline CornuOptimizer *cornu__optimizer_inner(const CornuOptimizer *optimizer, int i)
@@ -126,7 +126,7 @@ typedef struct {
 
 /* As cornu__optimizer_create, for a class whose struct begins with CornuMoments; the numbers as in
  * the config. */
-CornuOptimizer *cornu__moments_create(const CornuOptimizerClass *kind, bool rate_given,
+CornuOptimizer *cornu__moments_create(const CornuOptimizerClass *kind, bool learning_rate_given,
                                       const CornuOptimizerArguments *arguments, double beta_1,
                                       double beta_2, double epsilon);
 

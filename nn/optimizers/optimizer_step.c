@@ -8,9 +8,9 @@ static CornuTensor *iteration_f32(const CornuOptimizer *optimizer, CornuGraph *g
     return cornu_op_convert(cornu_read(graph, optimizer->iteration), CORNU_F32);
 }
 
-static CornuTensor *rate(const CornuOptimizer *optimizer, CornuGraph *graph)
+static CornuTensor *scheduled_learning_rate(const CornuOptimizer *optimizer, CornuGraph *graph)
 {
-    if (!optimizer->schedule) return cornu_read(graph, optimizer->rate);
+    if (!optimizer->schedule) return cornu_read(graph, optimizer->rate_variable);
     CornuTensor *iteration = iteration_f32(optimizer, graph);
     return iteration ? optimizer->schedule->call(optimizer->schedule, iteration) : NULL;
 }
@@ -20,14 +20,14 @@ CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, doubl
     if (optimizer->kind->composite)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: has no learning rate of its own",
                            optimizer->name);
-    if (optimizer->rate) return cornu_variable_get(optimizer->rate, value);
+    if (optimizer->rate_variable) return cornu_variable_get(optimizer->rate_variable, value);
     *value = optimizer->learning_rate;
     if (!optimizer->schedule) return CORNU_OK;
     if (!optimizer->iteration)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: not built yet, %s has not begun",
                            optimizer->name, optimizer->schedule->name);
     CornuGraph  *graph = cornu_graph_create(cornu_variable_device(optimizer->iteration));
-    CornuTensor *now = graph ? rate(optimizer, graph) : NULL;
+    CornuTensor *now = graph ? scheduled_learning_rate(optimizer, graph) : NULL;
     CornuStatus  status = cornu_error_take();
     float        out = 0.0f;
     CornuArray   to = cornu_array_from(&out, cornu_scalar(CORNU_F32));
@@ -336,13 +336,13 @@ typedef struct {
     CornuGraph           *graph;
     CornuTensor          *finite;   /* whether the step counts, */
     CornuTensor          *now;      /* and applies gradients: bool scalars, NULL: true */
-    CornuTensor          *rate;     /* the learning rate, for the decay */
+    CornuTensor          *learning_rate;   /* for the decay */
 } Step;
 
 static CornuTensor *decayed(const Step *step, CornuTensor *w, double decay)
 {
-    return decay > 0.0
-         ? cornu_op_subtract(w, cornu_op_multiply(cornu_op_scale(w, decay), step->rate)) : w;
+    if (!(decay > 0.0)) return w;
+    return cornu_op_subtract(w, cornu_op_multiply(cornu_op_scale(w, decay), step->learning_rate));
 }
 
 /* A value as a variable of this precision holds it. Keras computes the whole update of such a
@@ -480,7 +480,7 @@ static CornuStatus apply(CornuOptimizer *optimizer, CornuGraph *graph, const Gra
 {
     CornuTensor *finite, *last = NULL;
     CORNU__TRY(unscale(optimizer, graph, gradients->g, &finite));
-    CornuTensor *learning_rate = rate(optimizer, graph);
+    CornuTensor *learning_rate = scheduled_learning_rate(optimizer, graph);
     CornuTensor *iteration = cornu_read(graph, optimizer->iteration);
     if (optimizer->accumulation_steps) last = completes(iteration, optimizer->accumulation_steps);
     CORNU__TRY(cornu_error_take());
@@ -488,7 +488,7 @@ static CornuStatus apply(CornuOptimizer *optimizer, CornuGraph *graph, const Gra
     reduce_gradients(optimizer, graph, gradients, last, finite);
     CornuUpdate u = { .learning_rate = learning_rate, .iteration = cornu_op_shift(before, 1.0) };
     CORNU__TRY(move_number(optimizer, graph, &u, both_finite(finite, last)));
-    if (optimizer->kind->rate) u.learning_rate = optimizer->kind->rate(optimizer, &u);
+    if (optimizer->kind->schedule) u.learning_rate = optimizer->kind->schedule(optimizer, &u);
     const Step step = { optimizer, graph, finite, both_finite(finite, last), learning_rate };
     CORNU__TRY(cornu_error_take());
     for (int b = 0; b < optimizer->bucket_count; b++) {

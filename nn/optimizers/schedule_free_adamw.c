@@ -18,7 +18,7 @@ static int schedule_free_slots(const CornuOptimizer *self, const char *name[CORN
 }
 
 /* learning_rate min(t / warmup_steps, 1) */
-static CornuTensor *rate(const CornuOptimizer *self, const CornuUpdate *u)
+static CornuTensor *warmup(const CornuOptimizer *self, const CornuUpdate *u)
 {
     const double steps = (double)((const ScheduleFree *)self)->warmup_steps;
     if (steps == 0.0 || !u->iteration) return u->learning_rate;
@@ -70,7 +70,7 @@ static const CornuOptimizerField fields[] = {
 
 const CornuOptimizerClass cornu__schedule_free_adamw_class = {
     .class_name = "ScheduleFreeAdamW", .size = sizeof(ScheduleFree), .slots = schedule_free_slots,
-    .rate = rate, .update = schedule_free_update, .weight_slot = 1, .fields = fields,
+    .schedule = warmup, .update = schedule_free_update, .weight_slot = 1, .fields = fields,
     .config_size = sizeof(CornuScheduleFreeConfig), .from = schedule_free_from,
 };
 

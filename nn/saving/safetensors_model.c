@@ -144,7 +144,7 @@ static bool same_name(const char *a, const char *b)
 static CornuStatus check_optimizer(const CornuModel *model, const CornuSafetensors *file,
                                    const json_t *list, int *count)
 {
-    *count = cornu__model_kept_count(model);
+    *count = cornu__model_saved_count(model);
     const char *first = json_string_value(json_array_get(list, 0));
     if (*count == 0 || !first ||
         !same_name(first, cornu_variable_name(cornu_model_optimizer_variable(model, 0)))) {

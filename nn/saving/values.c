@@ -11,7 +11,7 @@
 CornuStatus cornu__values_list(const CornuModel *model, CornuValues *values)
 {
     *values = (CornuValues){ .weights = cornu_model_weight_count(model),
-                             .variables = cornu__model_kept_count(model) };
+                             .variables = cornu__model_saved_count(model) };
     const int count = values->weights + values->variables;
     values->arrays = cornu__allocate((size_t)count, sizeof *values->arrays);
     if (!values->arrays) return CORNU_ERR_MEMORY;

@@ -39,7 +39,7 @@ static CornuStatus agree_on_optimizer(CornuProcesses *processes, const CornuMode
     uLong  sum = crc32(0, NULL, 0);
     if (!model->optimizer->kind->composite)
         CORNU__TRY(cornu_optimizer_learning_rate(model->optimizer, &rate));
-    for (int i = 0; i < cornu__model_kept_count(model); i++) {
+    for (int i = 0; i < cornu__model_saved_count(model); i++) {
         const CornuVariable *variable = cornu_model_optimizer_variable(model, i);
         if (cornu_variable_type(variable).shape.rank == 0) CORNU__TRY(add_variable(variable, &sum));
     }

@@ -235,7 +235,7 @@ CornuStatus cornu__data_loader_open_for(CornuModel *model, CornuDataLoader *load
         cornu_dataset_free(config->dataset);
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: the rows of %s depend on each other: %s. "
                            "Expected one process, each of several has a part of the rows",
-                           config->who, model->base.name, model->meet.text);
+                           config->who, model->base.name, model->dependence.text);
     }
     if (cornu__model_runs_once(model) && config->takes_all) {
         own.few_sizes = false;

@@ -268,7 +268,7 @@ static CornuStatus share_rows(const CornuModel *model, CornuStep *step)
     if (step->together && step->shards > 1)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: rows depend on each other: %s. Expected a "
                            "device of one shard, %d shards would share the rows of a batch",
-                           model->base.name, model->meet.text, step->shards);
+                           model->base.name, model->dependence.text, step->shards);
     return CORNU_OK;
 }
 

@@ -134,7 +134,7 @@ bool cornu__keras2_lacks(const CornuModel *model, int i)
 {
     const CornuOptimizer *optimizer = cornu_model_optimizer(model);
     const CornuVariable  *variable = cornu_model_optimizer_variable(model, i);
-    return variable == optimizer->rate || variable == optimizer->number;
+    return variable == optimizer->rate_variable || variable == optimizer->number;
 }
 
 /* u_1 u_2 … u_t of Nadam, u_t = beta_1 (1 - 0.96^t / 2) */

@@ -218,7 +218,7 @@ static CornuStatus build_kind(CornuReadLoad *load, CornuModel **model)
     if (load->function || load->batch || cornu__read_names_batch(load)) return CORNU_OK;
     cornu__read_first_types(load, types);
     CORNU__TRY(cornu__model_rows(*model, types));
-    if ((*model)->rows == CORNU_ROWS_APART) return CORNU_OK;
+    if ((*model)->rows == CORNU_ROWS_INDEPENDENT) return CORNU_OK;
     cornu_model_free(*model);
     *model = NULL;
     load->function = true;

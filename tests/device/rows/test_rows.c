@@ -118,17 +118,17 @@ static void compare(const Placed *placed, const Made *made)
 static bool check(const Placed *placed)
 {
     Made           made = make(placed);
-    CornuRowsFound found = { .apart = false };
+    CornuRowsFound found = { .independent = false };
     bool           of_rows[CORNU_MAX_INPUTS];
     for (int i = 0; i < CORNU_MAX_INPUTS; i++) of_rows[i] = placed->operands >> i & 1;
     if (made.made) {
         assert_int_equal(cornu__rows_find(made.program, placed->rows, of_rows, &made.out, 1,
                                           &found), CORNU_OK);
-        if (found.apart) compare(placed, &made);
+        if (found.independent) compare(placed, &made);
     }
     cornu_error_take();
     cornu_program_free(made.program);
-    return found.apart;
+    return found.independent;
 }
 
 /* With the rows along `axis` of operand i, or of all that have as many there. */
@@ -216,8 +216,8 @@ static CornuRowsFound found(CornuTensor *x, CornuTensor *y)
     return found;
 }
 
-#define APART(x, y) assert_true(found(x, y).apart)
-#define MEET(x, y)  assert_false(found(x, y).apart)
+#define INDEPENDENT(x, y) assert_true(found(x, y).independent)
+#define DEPENDENT(x, y)   assert_false(found(x, y).independent)
 
 static CornuTensor *data(CornuShape shape)
 {
@@ -231,19 +231,20 @@ static void test_reshapes(void **state)
     CornuTensor *x = data(cornu_shape(ROWS, 5, 4)), *w = data(cornu_shape(4, 3));
     CornuTensor *flat = cornu_op_reshape(x, cornu_shape(ROWS * 5, 4));
     CornuTensor *y = cornu_op_reshape(cornu_op_matmul(flat, w), cornu_shape(ROWS, 5, 3));
-    APART(x, y);
-    APART(x, cornu_op_reshape(x, cornu_shape(ROWS, 20)));
-    MEET(x, cornu_op_reshape(x, cornu_shape(5, ROWS, 4)));
-    MEET(x, cornu_op_reshape(cornu_op_softmax(cornu_op_reshape(x, cornu_shape(4, ROWS * 5))),
+    INDEPENDENT(x, y);
+    INDEPENDENT(x, cornu_op_reshape(x, cornu_shape(ROWS, 20)));
+    DEPENDENT(x, cornu_op_reshape(x, cornu_shape(5, ROWS, 4)));
+    DEPENDENT(x, cornu_op_reshape(cornu_op_softmax(cornu_op_reshape(x, cornu_shape(4, ROWS * 5))),
                              cornu_shape(ROWS, 5, 4)));
     /* (B, T, C) with T in front and behind. */
     CornuTensor *turned = cornu_op_transpose(x, (const int[]){ 1, 0, 2 });
-    APART(x, cornu_op_transpose(turned, (const int[]){ 1, 0, 2 }));
-    MEET(x, turned);
+    INDEPENDENT(x, cornu_op_transpose(turned, (const int[]){ 1, 0, 2 }));
+    DEPENDENT(x, turned);
     CornuTensor *both = cornu_op_reshape(turned, cornu_shape(5 * ROWS, 4));
-    APART(x, cornu_op_transpose(cornu_op_reshape(cornu_op_relu(both), cornu_shape(5, ROWS, 4)),
-                                (const int[]){ 1, 0, 2 }));
-    MEET(x, cornu_op_reshape(both, cornu_shape(ROWS, 5, 4)));
+    INDEPENDENT(x, cornu_op_transpose(cornu_op_reshape(cornu_op_relu(both),
+                                                       cornu_shape(5, ROWS, 4)),
+                                      (const int[]){ 1, 0, 2 }));
+    DEPENDENT(x, cornu_op_reshape(both, cornu_shape(ROWS, 5, 4)));
 }
 
 /* What has no rows is the same for all of them, or their places count. */
@@ -252,22 +253,22 @@ static void test_places(void **state)
     (void)state;
     CornuTensor *x = data(cornu_shape(ROWS, 5, 4)), *steps = data(cornu_shape(1, 5, 4));
     const CornuType rows = cornu_type(CORNU_F32, ROWS, 5, 4);
-    APART(x, cornu_op_add(x, steps));
-    APART(x, cornu_op_add(x, data(cornu_shape(4))));
-    MEET(x, cornu_op_add(x, data(cornu_shape(ROWS, 5, 4))));
-    APART(x, cornu_op_add(x, cornu_op_iota(graph, rows, 1)));
-    MEET(x, cornu_op_add(x, cornu_op_iota(graph, rows, 0)));
-    APART(x, cornu_op_add(x, cornu_op_constant(graph, rows, 2.0)));
+    INDEPENDENT(x, cornu_op_add(x, steps));
+    INDEPENDENT(x, cornu_op_add(x, data(cornu_shape(4))));
+    DEPENDENT(x, cornu_op_add(x, data(cornu_shape(ROWS, 5, 4))));
+    INDEPENDENT(x, cornu_op_add(x, cornu_op_iota(graph, rows, 1)));
+    DEPENDENT(x, cornu_op_add(x, cornu_op_iota(graph, rows, 0)));
+    INDEPENDENT(x, cornu_op_add(x, cornu_op_constant(graph, rows, 2.0)));
     /* Broadcast and reshaped before it is added. */
     CornuTensor *wide = cornu_op_reshape(cornu_op_broadcast(steps, rows.shape),
                                          cornu_shape(ROWS * 5, 4));
     CornuTensor *flat = cornu_op_reshape(x, cornu_shape(ROWS * 5, 4));
-    APART(x, cornu_op_reshape(cornu_op_add(flat, wide), rows.shape));
+    INDEPENDENT(x, cornu_op_reshape(cornu_op_add(flat, wide), rows.shape));
     /* A result without rows. */
-    APART(x, cornu_op_constant(graph, rows, 0.0));
-    APART(x, cornu_op_broadcast(steps, rows.shape));
-    MEET(x, steps);
-    MEET(x, cornu_op_iota(graph, rows, 0));
+    INDEPENDENT(x, cornu_op_constant(graph, rows, 0.0));
+    INDEPENDENT(x, cornu_op_broadcast(steps, rows.shape));
+    DEPENDENT(x, steps);
+    DEPENDENT(x, cornu_op_iota(graph, rows, 0));
 }
 
 static void test_meeting(void **state)
@@ -275,20 +276,20 @@ static void test_meeting(void **state)
     (void)state;
     CornuTensor *x = data(cornu_shape(ROWS, 4));
     CornuTensor *turned = cornu_op_transpose(x, (const int[]){ 1, 0 });
-    MEET(x, cornu_op_add(x, cornu_op_broadcast(cornu_op_reduce_max(x, 3, false),
+    DEPENDENT(x, cornu_op_add(x, cornu_op_broadcast(cornu_op_reduce_max(x, 3, false),
                                                cornu_shape(ROWS, 4))));
-    MEET(x, cornu_op_matmul(cornu_op_matmul(x, turned), x));
-    MEET(x, cornu_op_flip(x, 0));
-    APART(x, cornu_op_flip(x, 1));
-    MEET(x, cornu_op_transpose(cornu_op_softmax(turned), (const int[]){ 1, 0 }));
+    DEPENDENT(x, cornu_op_matmul(cornu_op_matmul(x, turned), x));
+    DEPENDENT(x, cornu_op_flip(x, 0));
+    INDEPENDENT(x, cornu_op_flip(x, 1));
+    DEPENDENT(x, cornu_op_transpose(cornu_op_softmax(turned), (const int[]){ 1, 0 }));
     const CornuRowsFound at = found(x, cornu_op_broadcast(cornu_op_reduce_sum(x, 1, true),
                                                           cornu_shape(ROWS, 4)));
-    assert_false(at.apart);
-    assert_int_equal(at.met->id, CORNU_OP_REDUCE_SUM);
+    assert_false(at.independent);
+    assert_int_equal(at.mixed_by->id, CORNU_OP_REDUCE_SUM);
     /* A lookup of rows by other data, and of rows of a table by the data. */
     CornuTensor *which = cornu__graph_parameter(graph, cornu_type(CORNU_I32, ROWS));
-    MEET(x, cornu_op_gather(x, which));
-    APART(which, cornu_op_gather(data(cornu_shape(9, 4)), which));
+    DEPENDENT(x, cornu_op_gather(x, which));
+    INDEPENDENT(which, cornu_op_gather(data(cornu_shape(9, 4)), which));
 }
 
 int main(void)

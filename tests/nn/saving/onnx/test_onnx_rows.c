@@ -151,7 +151,7 @@ static void test_apart(void **state)
             if (predict(model, &data, size)) fail_msg("%s: %s", apart[i], cornu_error_message());
             expect_results(apart[i], &data);
         }
-        assert_int_equal(model->rows, CORNU_ROWS_APART);
+        assert_int_equal(model->rows, CORNU_ROWS_INDEPENDENT);
         expect_predictor(apart[i], model, &data, true);
         cornu_model_free(model);
         free_data(&data);
