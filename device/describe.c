@@ -59,7 +59,7 @@ static size_t print_name(const CornuProgram *program, const CornuExecutableStep 
     return strlen(to);
 }
 
-/* Of the first op that has one. */
+/* The scope of a step: that of its first op that has one, "" if none has. */
 static const char *scope_of(const CornuProgram *program, const CornuExecutableStep *step)
 {
     for (int i = 0; i < step->op_count; i++)

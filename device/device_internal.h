@@ -130,12 +130,12 @@ struct CornuExecutable {
     CornuStepEvent  *events;                  /* where runs write their times; NULL: nowhere */
     CornuExecutable *next;
 
-    /* Marked: filled by the class. */
+    /* Filled by the device class when it compiles. */
     CornuStatistics  statistics;
     int64_t          bytes;                   /* activations of a shard */
     CornuHeld        largest[CORNU_LARGEST];  /* the largest at their peak; bytes 0 ends them */
 
-    /* Likewise, by cornu__describe_begin. */
+    /* Filled by cornu__describe_begin, which the class calls. */
     const CornuProgram  *compiled;            /* what the steps compute */
     CornuExecutableStep *steps;
     int                  step_count;

@@ -7,7 +7,7 @@
 
 #include "status_internal.h"
 
-/* All zeros: free. */
+/* A lock that knows its holder; all zeros is one that is free. */
 typedef struct {
     _Atomic(const char *) function;   /* the holder's outermost one; NULL: free */
     _Atomic uintptr_t     thread;     /* the holder; 0 until it is known */

@@ -52,7 +52,8 @@ typedef enum {
 
 CornuReads cornu__op_reads(CornuOpId id);
 
-/* ELEMENTWISE or RISING. */
+/* Whether element i of the result depends on element i of the operands alone: its column READS is
+ * ELEMENTWISE or RISING. */
 bool cornu__is_elementwise(CornuOpId id);
 
 /* COST: what an element takes in a loop over vectors, in additions: 1, 8 for an exponential and the

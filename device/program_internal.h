@@ -10,7 +10,7 @@
 
 /* ---- Ops (op.c) ---- */
 
-/* Of all ops but concat. */
+/* The most operands and results of an op; concat and pack have any number of operands. */
 enum { CORNU_MAX_INPUTS = 24, CORNU_MAX_OUTPUTS = 12 };
 
 /* The number of results of the op. */
@@ -33,7 +33,7 @@ const CornuProgram *cornu__attributes_program(CornuOpId id, const CornuAttribute
 
 /* The address of that field; NULL if the op's attributes have none. */
 const CornuProgram **cornu__attributes_place(CornuOpId id, CornuAttributes *attributes);
-/* Likewise of the list. */
+/* The place of its list of integers; NULL: it has none. */
 CornuInts           *cornu__attributes_list(CornuOpId id, CornuAttributes *attributes);
 
 /* All fields but the program, which cornu__attributes_equal and cornu__attributes_hash include. */

@@ -1,7 +1,7 @@
 /*
  * An autoencoder that takes noise away (keras-io, examples/vision/autoencoder.py), fed by a
- * pipeline as tf.data's: a function of one's own makes each noisy digit when it is needed, another
- * one in every epoch. Digits, noisy and without noise, are drawn in denoised.png.
+ * pipeline as tf.data's: your own function makes each noisy digit when it is needed, another one in
+ * every epoch. Digits, noisy and without noise, are drawn in denoised.png.
  * Three epochs take 14 seconds on two cores (AMD EPYC, Zen 4) and take 91 % of the squared error
  * away.
  */

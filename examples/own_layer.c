@@ -1,7 +1,7 @@
 /*
- * A layer, a loss and a metric of one's own, written with ops: they are differentiated, compiled
- * and placed on every device as those of the library are. The network learns y = 2 x + 1 and is
- * told of its errors by a loss that does not mind outliers.
+ * A custom layer, loss and metric, written with ops: they are differentiated, compiled and placed on
+ * every device as those of the library are. The network learns y = 2 x + 1 by a loss that is robust
+ * against outliers.
  * A second on two cores (AMD EPYC, Zen 4); it finds 2.00 and 1.06.
  */
 #include <stdio.h>

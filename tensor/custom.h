@@ -1,5 +1,5 @@
 /*
- * Ops of one's own: registered once by a definition, then used as any other op, on every device.
+ * Custom ops: registered once by a definition, then used as any other op, on every device.
  *
  *     static CornuOp *swish;
  *     swish = cornu_op_register(&(CornuOpDefinition){

@@ -1,5 +1,5 @@
 /*
- * Ops of training: gradients of one's own, sums between shards, and the optimizers' updates. ops.h,
+ * Ops of training: custom gradients, sums between shards, and the optimizers' updates. ops.h,
  * which includes this header, says what all ops have in common.
  */
 #ifndef CORNU_TENSOR_TRAINING_OPS_H
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* ---- Gradients of one's own ---- */
+/* ---- Custom gradients ---- */
 
 /* What the gradient with respect to a tensor, d_y, becomes; of its type. NULL on failure. */
 typedef CornuTensor *CornuGradientStep(void *context, CornuTensor *d_y);

@@ -10,7 +10,7 @@ static CornuType stored_type(const CornuVariable *variable)
         ? type : cornu__sharded(type, cornu_device_shards(variable->device));
 }
 
-/* Allocates its own memory, all zeros. */
+/* Allocates memory of its own, all zeros, which packing replaces. */
 static CornuStatus allocate_variable(CornuVariable *variable)
 {
     variable->buffer = cornu_buffer_create(variable->device, stored_type(variable),

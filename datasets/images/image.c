@@ -17,7 +17,7 @@ static void *grow_memory(void *memory, size_t size)
 {
     return size <= MOST_BYTES ? realloc(memory, size) : NULL;
 }
-/* The decoder copies 0 bytes to NULL. */
+/* memcpy for the decoder, which copies 0 bytes to NULL: undefined for memcpy itself. */
 static void *copy_some(void *to, const void *from, size_t size)
 {
     return size ? memcpy(to, from, size) : to;

@@ -25,7 +25,7 @@ typedef struct {
     Part parts[MOST_PARTS]; /* terminated by NOTHING */
 } Garment;
 
-/* By class, in the unit square. */
+/* The outlines of each class, in Fashion-MNIST's order, in the unit square. */
 static const Garment garments[] = {
     { { /* T-shirt/top */
         { SHELL, true, 7, { { .58f, .08f }, { .76f, .11f }, { .97f, .32f }, { .84f, .42f },

@@ -149,7 +149,7 @@ static const char *read_digits(const char *at, const char *limit, uint64_t *w)
     return at;
 }
 
-/* As the C library. */
+/* The slow way, for what the table of powers does not decide: as the C library rounds. */
 static bool by_library(const char *text, const char **end, double *number)
 {
     char        *after;

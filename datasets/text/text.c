@@ -256,7 +256,6 @@ static CornuStatus read_file(const char *path, char **bytes, size_t *size)
     return status;
 }
 
-/* Finds the file. */
 static CornuStatus find_text(const CornuTextConfig *config, char path[2 * CORNU_PATH_SIZE])
 {
     const CornuDataSearch search = { .data = config->data, .progress = config->progress,

@@ -35,7 +35,7 @@ typedef struct {
     int64_t row_blocks, column_blocks;
 } Matmul;
 
-/* Rows or columns of a block. */
+/* The fewest rows or columns that a block has. */
 static int64_t least_of(const Matmul *p)
 {
     const bool by_few = p->e.a_row == 1 && p->e.n < FEW_COLUMNS;

@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-/* Published. */
+/* What Coral publishes of its accelerator. */
 typedef struct {
     const char *name;              /* "Coral Edge TPU" */
     double      ops_per_s;         /* a multiply-add is two */
@@ -44,7 +44,7 @@ typedef struct {
     const char *why;               /* if not */
 } CornuEdgeTpuOperator;
 
-/* Modelled, for one row at a time. */
+/* What the model says of a network on it, run on one row at a time. */
 typedef struct {
     int     mapped, host;          /* operators */
     int64_t multiply_adds;         /* of those that are mapped, as the next two */

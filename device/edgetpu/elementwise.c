@@ -63,7 +63,7 @@ void cornu__int8_arithmetic(CornuInt8Binary op, CornuAffine x1, CornuAffine x2, 
     }
 }
 
-/* Elements at a time. */
+/* Elements that a loop converts at a time. */
 enum { CHUNK = 256 };
 
 /* How a chunk's numbers become int8, all by one multiplier. */

@@ -20,7 +20,7 @@
 
 enum { CORNU_INT8_MIN = -128, CORNU_INT8_MAX = 127, CORNU_INT8_RANK = 6 };
 
-/* What int8 stands for. */
+/* The number that an int8 q stands for is scale (q - zero). */
 typedef struct {
     float   scale;
     int32_t zero;   /* in [-128, 127] */
@@ -174,7 +174,7 @@ void cornu__int8_transpose(int rank, const int64_t *x_extents, const int32_t *pe
 void cornu__int8_place(int64_t outer, int64_t inner, int64_t y_inner, int64_t at, const int8_t *x,
                        int8_t *y);
 
-/* height, width of the window unused. */
+/* The window has the extents of x and y; its own height and width are not read. */
 void cornu__int8_resize_nearest(const CornuInt8Window *window, bool align_corners,
                                 bool half_pixel_centers, const int8_t *x, int8_t *y);
 

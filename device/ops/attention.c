@@ -50,7 +50,7 @@ static CornuStatus check_mask(const CornuOpCall *call, CornuAttentionExtents e, 
     return CORNU_OK;
 }
 
-/* Of q, k, v and the attributes. */
+/* Checks dtypes and extents of q, k, v and the mask against each other. */
 static CornuStatus check_attention(const CornuOpCall *call, const char *names)
 {
     const CornuAttributes_ATTENTION *attention = &call->attributes->attention;

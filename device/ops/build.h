@@ -43,7 +43,7 @@ CornuValue cornu__build_scale(CornuBuilder *b, CornuValue x, double factor);
 /* An i64 of this shape: each element is its index along axis 0. */
 CornuValue cornu__build_rows(CornuBuilder *b, CornuShape shape);
 
-/* Over a set of axes, as in reduce.c. */
+/* CORNU_OP_REDUCE_SUM or _MAX of x over a set of axes, bit i for axis i. */
 CornuValue cornu__build_reduce(CornuBuilder *b, CornuOpId id, CornuValue x, int64_t axes,
                                bool keep);
 

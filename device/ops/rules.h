@@ -58,7 +58,7 @@ const CornuOpRules *cornu__op_rules(CornuOpId id);
 /* Whether the op has no decomposition. */
 bool cornu__is_primitive(CornuOpId id, const CornuAttributes *attributes);
 
-/* As cornu__check_call. */
+/* The types of the results, after the checks of cornu__check_call. */
 CornuStatus cornu__op_type(const CornuOpCall *call, CornuType *out);
 
 /* Runs the reference kernel of one op without checks. Bad data (a label out of range) is

@@ -117,7 +117,7 @@ static CornuStatus prepare(CornuPjrtExecutable *executable, CornuBuffer *const *
 
 /* ---- Collecting ---- */
 
-/* Keeps what the inputs are fed. */
+/* Copies the INFEED buffers of a run that is done later, in a loop. */
 static CornuStatus stage(const CornuPjrtExecutable *executable, CornuBuffer *const *inputs)
 {
     const CornuProgram  *program = executable->base.program;

@@ -9,7 +9,7 @@ typedef struct {
     size_t size;
 } CornuPjrtOptions;
 
-/* For all replicas of the device. */
+/* The compile options of a program that runs on all replicas of the device. */
 void cornu__pjrt_options(CornuPjrtOptions *options, const CornuPjrtDevice *device);
 
 #endif

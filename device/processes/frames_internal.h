@@ -18,7 +18,7 @@ typedef struct {
     char     what[104];     /* truncated if need be */
 } CornuFrame;
 
-/* `exchange` may be NULL. */
+/* The header of a message of this kind; `exchange` NULL: one that belongs to no exchange. */
 CornuFrame cornu__frame_make(CornuFrameKind kind, const CornuExchange *exchange, size_t bytes);
 
 /* CORNU_ERR_PROCESS for one that is not of this version of Cornu. Ends its string. */

@@ -10,7 +10,7 @@
 CornuTransport *cornu__transport_open(CornuLaunch *launch, const _Atomic bool *stop,
                                       char *description, size_t size);
 
-/* With those that it was opened by. */
+/* Closes a transport, and the transports that it was opened by. */
 void cornu__transport_close(CornuTransport *transport);
 
 /* Messages of the group's own for meetings, 2 for each rank. */

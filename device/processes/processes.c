@@ -211,7 +211,7 @@ void cornu_processes_close(CornuProcesses *processes)
 
 static bool alone(const CornuProcesses *processes) { return !processes || processes->count == 1; }
 
-/* With the lock. */
+/* The group's failure, if it has one. Called with the lock held. */
 static CornuStatus failure_of(const CornuProcesses *processes)
 {
     return processes->failed || processes->failing ? cornu__failure_tell(&processes->failure)

@@ -71,7 +71,7 @@ CornuProcesses *cornu_processes_open_from(const CornuProcessesConfig *config);
 #define cornu_processes_open(...) \
     cornu_processes_open_from(&(CornuProcessesConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Parts. Close what uses it first. */
+/* Leaves the group and frees it; devices of it are closed before. NULL is ignored. */
 void cornu_processes_close(CornuProcesses *processes);
 
 /* The end of a program: tells the others, unless status is CORNU_OK or CORNU_ERR_INTERRUPTED, that

@@ -55,7 +55,7 @@ bool cornu__processes_writes(void);
 CornuStatus cornu__processes_gather(CornuProcesses *processes, const char *what, const void *own,
                                     size_t bytes, void *all);
 
-/* data = rank 0's, on all ranks. */
+/* Broadcasts rank 0's `bytes` bytes at `data` to all ranks, all of which call it. */
 CornuStatus cornu__processes_share(CornuProcesses *processes, const char *what, void *data,
                                    size_t bytes);
 

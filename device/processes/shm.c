@@ -70,7 +70,7 @@ static void shm_flush(CornuStreams *streams, int rank)
     shm->owed[rank] = false;
 }
 
-/* Whether there is anything to do. */
+/* Notes which peers can be read and written; returns whether any can. */
 static bool look(Shm *shm)
 {
     CornuStreams *streams = &shm->streams;

@@ -42,7 +42,7 @@ typedef struct {
     /* Sets can_write and can_read of peers that want it (below). If there are none, waits for one,
      * at most so long. */
     void (*wait)(CornuStreams *streams, int milliseconds);
-    /* After some writes; may be NULL. */
+    /* Called after writes to the rank, to send what is buffered; may be NULL. */
     void (*flush)(CornuStreams *streams, int rank);
 } CornuStreamsClass;
 
@@ -64,7 +64,7 @@ struct CornuStreams {
 CornuStatus cornu__streams_create(CornuStreams *streams, int rank, int size);
 void        cornu__streams_clear(CornuStreams *streams);
 
-/* What wait waits for. */
+/* Whether there is something to write to the rank, which wait waits for; and to read. */
 bool cornu__streams_want_write(const CornuStreams *streams, int rank);
 bool cornu__streams_want_read(const CornuStreams *streams, int rank);
 

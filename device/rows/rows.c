@@ -124,7 +124,7 @@ static Digits common(const Digits *a, const Digits *b)
 
 static bool is_empty(CornuShape shape) { return cornu_shape_count(shape) == 0; }
 
-/* Of operands without rows. */
+/* Adds the digits along which a result of operands without rows is the same. */
 static void join_same(const Operand *in, int count, int varies, CornuShape shape, Value *out)
 {
     for (int j = shape.rank - 1; j >= 0; j--) {
@@ -182,7 +182,7 @@ static Value join_operands(const Analysis *of, const Operand *in, int count, int
 
 /* ---- Ops ---- */
 
-/* Of an op that reads everything. */
+/* The result of an op that reads all of its operands: it mixes rows if one of them has any. */
 static Value read_all(const Operand *in, int count)
 {
     for (int i = 0; i < count; i++)

@@ -17,7 +17,7 @@ int cornu__format(char *to, size_t size, const char *format, ...) CORNU__PRINTF(
 int cornu__vprint(FILE *to, const char *format, va_list arguments);
 int cornu__print(FILE *to, const char *format, ...) CORNU__PRINTF(2, 3);
 
-/* As strtod. */
+/* strtod with a decimal point, whatever the locale. */
 double cornu__parse_number(const char *text, char **end);
 
 /* Escapes the control characters of a message except newlines and tabs, and truncates it to fit

@@ -45,7 +45,7 @@ typedef struct {
  * and ends with 16x16; v5e and v6e begin with 2x4. */
 CornuTpuSlice cornu_tpu_slice(const CornuTpuProfile *profile, int64_t shards);
 
-/* The largest one, all of it used. */
+/* The whole pod: the largest slice of the generation. */
 CornuTpuSlice cornu_tpu_pod(const CornuTpuProfile *profile);
 
 /* The slice as if links closed both of its axes, except for a single board. */

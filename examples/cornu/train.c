@@ -1,4 +1,4 @@
-/* cornu train MODEL: a model on data of one's own, or a network of models/ as it was published. */
+/* cornu train MODEL: a model on your own data, or a network of models/ as it was published. */
 #include "train.h"
 
 #include <string.h>

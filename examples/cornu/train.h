@@ -1,5 +1,5 @@
 /*
- * cornu train: what is common to its three ways, on data of one's own, on digits and garments, and
+ * cornu train: what is common to its three ways, on your own data, on digits and garments, and
  * on text.
  */
 #ifndef CORNU_EXAMPLES_TRAIN_H

@@ -1,4 +1,4 @@
-"""A loss of one's own, written with keras.ops: sqrt(1 + error^2) - 1, which does not mind outliers.
+"""A custom loss, written with keras.ops: sqrt(1 + error^2) - 1, which does not mind outliers.
 A second model has the loss as its output, which a mean absolute error to 0 makes as small as can
 be; it shares the layers of the first, which predicts. (Layers and losses as classes are written in
 C: examples/own_layer.c.)

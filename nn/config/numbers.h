@@ -17,7 +17,7 @@ typedef struct {
     CornuShape    shape;
 } CornuNumbers;
 
-/* A list of them. */
+/* cornu_numbers(1, 2.5, 3): a list; the array lives as long as the block that it is in. */
 #define cornu_numbers(...)                                                   \
     ((CornuNumbers){ (const double[]){ __VA_ARGS__ },                        \
                      { 1, { (int64_t)(sizeof((const double[]){ __VA_ARGS__ }) / \

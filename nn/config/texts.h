@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* values NULL: none is given. */
+/* A list of strings; values NULL: not given. */
 typedef struct {
     const char *const *values;
     int64_t            count;

@@ -18,7 +18,7 @@ typedef struct {
     int          metric_count;
 } Output;
 
-/* While the model is made. */
+/* What making a model of a mode needs; freed when it is made. */
 typedef struct {
     CornuTPUEstimator *estimator;
     CornuModeKeys      mode;

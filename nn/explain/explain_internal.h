@@ -111,7 +111,7 @@ CornuStatus cornu__explain_make(const CornuExplanation *e, CornuDevice *device,
                                 const CornuModelTypes *probe, bool weights,
                                 CornuExplainSubject *to);
 
-/* Runs it. */
+/* Runs the step on invented data and fills its times and those of its parts. */
 CornuStatus cornu__explain_measure(CornuExplanation *e);
 
 /* The device's emulated TPU, and with .others more of them. */
@@ -150,7 +150,7 @@ bool cornu__explain_layer_of(const char *scope, char *to, size_t size);
 const char *cornu__explain_shape(char text[96], const CornuExecutableStep *step,
                                  const CornuTpuOp *op);
 
-/* Of all steps, measured. */
+/* The measured seconds of all steps of the plan together. */
 double cornu__explain_sum_here(const CornuExplanation *e);
 
 /* How many of the ops are of each kind. */
@@ -165,8 +165,9 @@ int cornu__explain_vmem(const CornuExplanation *e);
  * based on; returns how many. */
 int cornu__explain_advise(const CornuExplanation *e, CornuAdvice advice[CORNU_EXPLAIN_ADVICE]);
 
-/* At most 80 columns; at most 120. */
+/* CORNU_EXPLAIN_OVERVIEW: at most 80 columns. */
 void cornu__explain_print_overview(const CornuExplanation *e, FILE *to);
+/* CORNU_EXPLAIN_ALL: at most 120 columns. */
 void cornu__explain_print_all(const CornuExplanation *e, FILE *to);
 
 /* Of an executable that has run. A sentence, empty for one process; a row for each, at most 120

@@ -4,7 +4,7 @@
 
 #include "explain_internal.h"
 
-/* The kernels asked before a step's. */
+/* The kernels that declined before the one of step i, with their reasons. */
 static json_t *describe_declined(const CornuExplanation *e, int i)
 {
     CornuDeclined declined[CORNU_MOST_DECLINED];

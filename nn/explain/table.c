@@ -160,7 +160,7 @@ static void print_waiting(const CornuExplanation *e, int left, int width, FILE *
     if (rest > 0.0) fprintf(to, "%-*s%*.3f\n", left, "      waiting", width, 1e3 * rest);
 }
 
-/* The product that needs most VMEM. */
+/* Prints which layer's product needs most VMEM, and how much. */
 static void print_vmem(const CornuExplanation *e, FILE *to)
 {
     const CornuTpuModel *tpu = e->tpu;

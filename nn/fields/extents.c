@@ -16,7 +16,7 @@ static json_t *write_extents(const CornuFieldSource *from)
     return given ? cornu__json_list(plain, from->kind->axes) : json_null();
 }
 
-/* A number stands for all axes. */
+/* Reads a list with an extent for each axis, or one number for all of them. */
 static CornuStatus read_extents(const CornuFieldTarget *to, const json_t *value)
 {
     static const char *const numbers[] = { NULL, "one number", "two numbers", "three numbers" };
@@ -149,7 +149,7 @@ static CornuStatus read_axes(const CornuFieldTarget *to, const json_t *value)
                      : cornu__unexpected(to->name, "a number or a list of one at least");
 }
 
-/* Null is none that there can be. */
+/* A list of axes; null, which Keras writes for its default, is the empty list. */
 const CornuFieldKind cornu_field_axes = {
     .name = "axes", LIST, .write = write_axes, .read = read_axes,
     .takes_null = true, .examples = { "[1]" },

@@ -66,8 +66,8 @@ CornuLayer *cornu_additive_attention_from(const CornuAdditiveAttentionConfig *co
  *     x                              query, value and key are x; the only form in a Sequential
  *     query, value
  *     query, value, key
- *     query, value, key, mask        and a mask (B, T, S) or (B, N, T, S), 0 or false where there
- *                                    is no attention; extents of 1 are broadcast
+ *     query, value, key, mask        and a mask (B, T, S) or (B, N, T, S), 0 or false: not
+ *                                    attended to; extents of 1 are broadcast
  *
  *     cornu_call(cornu_multi_head_attention(8, 64, .use_causal_mask = true), x)
  *

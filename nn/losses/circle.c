@@ -26,7 +26,7 @@ static bool is_alone(CornuTensor *x)
     return cornu_device_shards(cornu_graph_device(cornu_tensor_graph(x))) == 1;
 }
 
-/* x of all shards. */
+/* The rows of x on all shards, in order. */
 static CornuTensor *gathered(CornuTensor *x)
 {
     return !x || is_alone(x) ? x : cornu_op_all_gather(x, NULL);

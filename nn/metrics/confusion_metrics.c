@@ -534,7 +534,7 @@ CornuMetric *cornu_recall_at_precision_from(const CornuAtConfig *config)
     return best(&cornu__recall_at_precision_class, config, precision, recall);
 }
 
-/* False with a pending error. */
+/* Copies the weights of labels; false with a pending error if they do not fit num_labels. */
 static bool set_label_weights(Counts *counts, const CornuAucConfig *config)
 {
     const double *given = config->label_weights;

@@ -32,7 +32,7 @@ typedef struct CornuModel CornuModel;
 /* The maximum number of inputs, and of outputs, of a model. */
 enum { CORNU_MAX_MODEL_TENSORS = 32 };
 
-/* Keras' set_params. */
+/* What Keras' set_params tells a callback of the training. */
 typedef struct {
     int     verbose;
     int64_t epochs;
@@ -85,7 +85,7 @@ struct CornuCallback {
     void          (*free)(CornuCallback *self);   /* frees self too; NULL: the caller's */
 };
 
-/* For wants_batch_logs. */
+/* For .wants_batch_logs of callbacks that read the logs of every batch: true. */
 bool cornu_always_wants_logs(CornuCallback *self, int64_t batch);
 
 #ifdef __cplusplus

@@ -125,7 +125,7 @@ typedef struct {
     int      sequential, functional;
 } CornuMaking;
 
-/* This thread's. */
+/* The calling thread's settings for new models. */
 CornuMaking *cornu__making(void);
 
 /* A model without layers, owned by the caller. `made` is the number of its class in
@@ -211,7 +211,7 @@ void        cornu__model_leave(CornuModel *model);
 /* CORNU_OK, or the failure kept by cornu_model_add, or the pending error. */
 CornuStatus cornu__model_check(const CornuModel *model);
 
-/* That the model is compiled. */
+/* CORNU_ERR_ARGUMENT unless the model is compiled. */
 CornuStatus cornu__model_check_compiled(const CornuModel *model);
 
 /* Gives a model that is not compiled a device, as cornu_compile without .device would, but neither

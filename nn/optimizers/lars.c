@@ -19,7 +19,7 @@ static int lars_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLO
     return 1;
 }
 
-/* The decay is part of the gradient. */
+/* LARS adds the decay to the gradient itself, so that the common decay is 0. */
 static double decay_of(const CornuOptimizer *self, const CornuVariable *w)
 {
     (void)self, (void)w;

@@ -1,4 +1,4 @@
-/* Shared by the optimizers. */
+/* What the optimizers share: arguments, buckets of packed weights, slots, helpers of updates. */
 #ifndef CORNU_NN_OPTIMIZER_INTERNAL_H
 #define CORNU_NN_OPTIMIZER_INTERNAL_H
 

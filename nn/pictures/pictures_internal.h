@@ -1,4 +1,4 @@
-/* Shared by the pictures. */
+/* What the pictures share: sizes, colours, titles and how they are saved. */
 #ifndef CORNU_NN_PICTURES_PICTURES_INTERNAL_H
 #define CORNU_NN_PICTURES_PICTURES_INTERNAL_H
 

@@ -151,7 +151,7 @@ void cornu_predictor_free(CornuPredictor *predictor)
 
 /* ---- Callers ---- */
 
-/* An idle caller; NULL: a new one is due. */
+/* A caller that no thread uses; NULL: a new one must be made. */
 static Caller *take_idle(CornuPredictor *predictor)
 {
     pthread_mutex_lock(&predictor->lock);
@@ -317,7 +317,7 @@ static CornuStatus reserve_partial(Caller *caller, int i, size_t bytes)
     return caller->partial[i] ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-/* All at once. */
+/* Runs all rows in one step, for models that are not cut into batches. */
 static CornuStatus predict_once(CornuPredictor *predictor, Caller *caller, const CornuArray *fed,
                                 const CornuArray *to)
 {

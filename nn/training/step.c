@@ -393,7 +393,7 @@ static CornuStatus make(CornuModel *model, CornuStep *step, const CornuArrays *a
     return CORNU_OK;
 }
 
-/* Only predictions need no compiling. */
+/* A step that predicts needs no optimizer or loss, so that the model need not be compiled. */
 static CornuStatus get_ready(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays)
 {
     if (mode != CORNU_STEP_PREDICT)

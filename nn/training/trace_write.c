@@ -51,7 +51,7 @@ static int by_begin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* An executable's run. */
+/* The events of one run of an executable. */
 typedef struct {
     const CornuTrace          *trace;
     const CornuExecutableStep *steps;
@@ -144,7 +144,7 @@ double cornu__trace_begin(const CornuTrace *trace)
     return begin;
 }
 
-/* A track of their own. */
+/* Exchanges between processes get a track of their own. */
 static void add_exchanges(Writer *writer, const CornuTrace *trace, int track)
 {
     if (trace->exchange_count == 0) return;

@@ -68,7 +68,7 @@ static inline CornuData cornu__data_at(const void *config, size_t offset)
     return data;
 }
 
-/* Whether there are any. */
+/* Whether data were given. */
 bool cornu__data_given(const CornuModel *model, const CornuData *data);
 
 /* The data set, retained, or a new one of the arrays, which are borrowed for the call; with x_only
@@ -116,7 +116,7 @@ typedef struct {
 
 enum { CORNU__RECENT_BATCHES = 1024 };
 
-/* Batches, epoch after epoch. */
+/* The source of batches: reads them from the data, epoch after epoch, while steps run. */
 typedef struct {
     CornuDataset  *dataset;
     CornuIterator *iterator;

@@ -26,7 +26,7 @@ CornuTensor *cornu__round(CornuTensor *x)
                            cornu_op_select(above, high, low));
 }
 
-/* a - quotient b; of an infinite b `whole`, since a quotient of 0 times it is no number. */
+/* a - quotient b; of an infinite b `whole`, since a quotient of 0 times it is not a number. */
 static CornuTensor *remainder_of(CornuTensor *a, CornuTensor *b, CornuTensor *quotient,
                                  CornuTensor *whole)
 {

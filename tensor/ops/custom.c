@@ -127,7 +127,7 @@ CornuGraph *cornu__op_compose(const CornuOp *op, CornuDevice *device,
 
 /* ---- Gradient ---- */
 
-/* By the user's rule. */
+/* Calls the gradient that the op was registered with. */
 static void own_gradient(const CornuOp *own, const CornuRecorded *op,
                          const CornuOpArguments *call, CornuTensor *const *d_y, CornuTensor **d_x)
 {

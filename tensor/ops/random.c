@@ -19,7 +19,7 @@ CornuTensor *cornu_op_dropout(CornuTensor *x, double rate, CornuTensor *seed,
     return cornu__record(CORNU_OP_DROPOUT, &attributes, in, 4, out);
 }
 
-/* The same mask, drawn again. */
+/* d_x = d times the mask, which is drawn again instead of being kept. */
 static void dropout_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
 {
     d_x[0] = cornu_op_dropout(d[0], op->attributes->dropout.rate, op->in[1], op->in[2], op->in[3],

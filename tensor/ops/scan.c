@@ -295,7 +295,7 @@ static void gradient_step(void *context, CornuTensor *const *in, CornuTensor **o
     for (int i = 0; i < g->made_count; i++) *out++ = made[i];
 }
 
-/* Operands of the gradient's scan. */
+/* The operands of the scan that computes the gradient, from the last step to the first. */
 typedef struct {
     CornuTensor *carries[2 * CORNU_MAX_INPUTS], *slices[2 * CORNU_MAX_INPUTS];
 } Operands;

@@ -65,7 +65,7 @@ CornuTensor *cornu_op_transpose(CornuTensor *x, const int *axes)
     return moves && source ? record_shape(CORNU_OP_TRANSPOSE, &attributes, source) : source;
 }
 
-/* The inverse permutation. */
+/* d_x = d with the axes moved back: by the inverse permutation. */
 static void transpose_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
 {
     int inverse[CORNU_MAX_RANK];
@@ -86,7 +86,7 @@ CornuTensor *cornu_op_slice(CornuTensor *x, const int64_t *starts, const int64_t
     return record_shape(CORNU_OP_SLICE, &attributes, x);
 }
 
-/* Zeros around the slice. */
+/* d in its place, zeros around it. */
 static void slice_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
 {
     CornuShape     x = cornu_tensor_shape(op->in[0]);

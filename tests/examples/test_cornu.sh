@@ -237,7 +237,7 @@ refuses() { # refuses MESSAGE ARGUMENT...: says so in a line that begins with co
     fails 1 "$@" && [ "$(wc -l <err)" = 1 ] && grep -q '^cornu [a-z]*: ' err
 }
 check "labels beyond the classes" refuses \
-    "seventh.npy: label 7 in row 4 is no class of the model's output, whose 3 classes are 0 to 2" \
+    "seventh.npy: label 7 in row 4 is not a class of the model's output, whose 3 classes are 0 to 2" \
     train three.json --x a.npy --y seventh.npy --loss sparse_categorical_crossentropy
 check "class numbers for a loss of vectors" refuses \
     'classes.npy: the labels are i32 (8,), expected (None, 3) for categorical_crossentropy' \

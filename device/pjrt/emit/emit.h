@@ -171,7 +171,7 @@ CornuName cornu__hlo_broadcast(CornuEmitter *e, CornuName x, CornuShape shape, c
 CornuName cornu__hlo_repeat(CornuEmitter *e, CornuName scalar, CornuShape shape);
 CornuName cornu__hlo_transpose(CornuEmitter *e, CornuName x, const int64_t *axes);
 CornuName cornu__hlo_reverse(CornuEmitter *e, CornuName x, const int64_t *axes, int count);
-/* Strides NULL: 1. */
+/* x[starts[i] : starts[i] + sizes[i] strides[i] : strides[i]] along each axis; strides NULL: 1. */
 CornuName cornu__hlo_slice(CornuEmitter *e, CornuName x, const int64_t *starts,
                            const int64_t *sizes, const int64_t *strides);
 /* Begins at scalar integers, one per axis. */

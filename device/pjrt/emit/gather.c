@@ -85,7 +85,7 @@ static CornuName multiplied(CornuEmitter *e, CornuName indices, CornuName d_y, C
  * for 100,000 of them. */
 enum { MOST_ONES = 1 << 27 };
 
-/* Summed in f32 at least. */
+/* The rows of d_y are summed in f32 at least, then rounded to the dtype of the result. */
 static void gather_grad(CornuEmitter *e, const CornuEmitCall *call)
 {
     const CornuType    out = call->out_type[0];

@@ -40,7 +40,7 @@ static void softmax(CornuEmitter *e, const CornuEmitCall *call)
 }
 CornuEmit *const cornu__softmax_stablehlo = softmax;
 
-/* In f32 at least. */
+/* log softmax of x in f32 at least; the caller rounds. */
 static CornuName log_softmax_of(CornuEmitter *e, const CornuEmitCall *call)
 {
     const Shifted   s = shift(e, call);

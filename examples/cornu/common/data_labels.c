@@ -85,9 +85,9 @@ static CornuStatus check_classes(const char *name, CornuArray y, CornuShape out)
                                    "number, the class", name, label,
                                    (long long)(i / (count / y.type.shape.extent[0])));
         if (label >= (double)classes || label < 0.0)
-            return cornu_error_set(CORNU_ERR_VALUE, "%s: label %g in row %lld is no class of the "
-                                   "model's output, whose %lld classes are 0 to %lld", name, label,
-                                   (long long)(i / (count / y.type.shape.extent[0])),
+            return cornu_error_set(CORNU_ERR_VALUE, "%s: label %g in row %lld is not a class of "
+                                   "the model's output, whose %lld classes are 0 to %lld", name,
+                                   label, (long long)(i / (count / y.type.shape.extent[0])),
                                    (long long)classes, (long long)classes - 1);
     }
     return CORNU_OK;
