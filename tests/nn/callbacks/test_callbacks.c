@@ -612,30 +612,6 @@ static void a_loss_that_is_no_number_stops(void **state)
 
 /* ---- Refusals ---- */
 
-static void constructors_refuse(void **state)
-{
-    (void)state;
-#define REFUSE(call, part)                                         \
-    do {                                                           \
-        assert_null(call);                                         \
-        expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, part); \
-    } while (0)
-    REFUSE(cornu_early_stopping(.patience = -1), ".patience is -1");
-    REFUSE(cornu_early_stopping(.start_from_epoch = -2), ".start_from_epoch -2");
-    REFUSE(cornu_early_stopping(.min_delta = -0.5), "early stopping: .min_delta is -0.5");
-    REFUSE(cornu_early_stopping(.min_delta = NAN), ".min_delta is");
-    REFUSE(cornu_early_stopping(.mode = (CornuMonitorMode)3), ".mode is 3");
-    REFUSE(cornu_reduce_lr_on_plateau(.factor = 1.0), ".factor is 1, expected");
-    REFUSE(cornu_reduce_lr_on_plateau(.factor = NAN), ".factor is");
-    REFUSE(cornu_reduce_lr_on_plateau(.cooldown = -1), ".cooldown -1");
-    REFUSE(cornu_reduce_lr_on_plateau(.min_lr = -1.0), ".min_lr is -1");
-    REFUSE(cornu_learning_rate_scheduler(), "the schedule is required");
-    REFUSE(cornu_csv_logger(), "the filename is required");
-    REFUSE(cornu_csv_logger("a", .separator = ""), ".separator is \"\"");
-    REFUSE(cornu_csv_logger("a", .separator = ", "), ".separator is \", \"");
-#undef REFUSE
-}
-
 static double no_rate(void *context, int64_t epoch, double rate)
 {
     (void)context, (void)epoch, (void)rate;
@@ -690,7 +666,6 @@ int main(void)
         cmocka_unit_test(predict_returns_the_weights),
         cmocka_unit_test(a_stopped_training_leaves_the_averages),
         cmocka_unit_test(a_loss_that_is_no_number_stops),
-        cmocka_unit_test(constructors_refuse),
         cmocka_unit_test(trainings_refuse),
     };
     enum { SCRIPTS = sizeof scripts / sizeof *scripts, OTHERS = sizeof others / sizeof *others };

@@ -1,5 +1,6 @@
 /* The better direction for each metric and loss of Keras; the smallest and the largest change that
- * counts. */
+ * counts; arguments that callbacks refuse. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 
 #include "../../../device/memory_internal.h"
 #include "../../../nn/callbacks/monitor_internal.h"
+#include "../golden.h"
 
 static CornuMonitorMode mode_of(const char *name)
 {
@@ -64,11 +66,36 @@ static void improvements_are_more_than_min_delta(void **state)
     assert_false(cornu__monitor_improves(&monitor, 0.5, 1.0));
 }
 
+static void constructors_refuse(void **state)
+{
+    (void)state;
+#define REFUSE(call, part)                                         \
+    do {                                                           \
+        assert_null(call);                                         \
+        expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, part); \
+    } while (0)
+    REFUSE(cornu_early_stopping(.patience = -1), ".patience is -1");
+    REFUSE(cornu_early_stopping(.start_from_epoch = -2), ".start_from_epoch -2");
+    REFUSE(cornu_early_stopping(.min_delta = -0.5), "early stopping: .min_delta is -0.5");
+    REFUSE(cornu_early_stopping(.min_delta = NAN), ".min_delta is");
+    REFUSE(cornu_early_stopping(.mode = (CornuMonitorMode)3), ".mode is 3");
+    REFUSE(cornu_reduce_lr_on_plateau(.factor = 1.0), ".factor is 1, expected");
+    REFUSE(cornu_reduce_lr_on_plateau(.factor = NAN), ".factor is");
+    REFUSE(cornu_reduce_lr_on_plateau(.cooldown = -1), ".cooldown -1");
+    REFUSE(cornu_reduce_lr_on_plateau(.min_lr = -1.0), ".min_lr is -1");
+    REFUSE(cornu_learning_rate_scheduler(), "the schedule is required");
+    REFUSE(cornu_csv_logger(), "the filename is required");
+    REFUSE(cornu_csv_logger("a", .separator = ""), ".separator is \"\"");
+    REFUSE(cornu_csv_logger("a", .separator = ", "), ".separator is \", \"");
+#undef REFUSE
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(directions_are_keras),
         cmocka_unit_test(improvements_are_more_than_min_delta),
+        cmocka_unit_test(constructors_refuse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,8 +13,6 @@
 #include "../../../nn/optimizers/optimizer_internal.h"
 #include "../golden.h"
 
-static const char *const devices[] = { "reference", "cpu" };
-
 static double number(const json_t *settings, const char *name)
 {
     return json_number_value(json_object_get(settings, name));
