@@ -197,7 +197,7 @@ static CornuExecutable **find_unused(CornuDevice *device)
 }
 
 /* Evicts unused executables until `bytes` more fit. */
-static CornuStatus make_room(CornuDevice *device, const char *what, int64_t bytes,
+static CornuStatus evict_for(CornuDevice *device, const char *what, int64_t bytes,
                              const CornuHeld parts[CORNU_LARGEST])
 {
     while (!cornu__memory_fits(device, bytes)) {
@@ -225,7 +225,7 @@ CornuBuffer *cornu_buffer_create_from(const CornuBufferConfig *config)
     CornuHeld parts[CORNU_LARGEST] = { { .type = type, .use = config->use } }, *held = parts;
     held->bytes = (int64_t)cornu_type_bytes(type) / (config->per_shard ? device->shards : 1);
     snprintf(held->name, sizeof held->name, "%s", config->name ? config->name : "a buffer");
-    if (make_room(device, held->name, held->bytes, parts) != CORNU_OK) return cornu__null();
+    if (evict_for(device, held->name, held->bytes, parts) != CORNU_OK) return cornu__null();
     CornuBuffer *buffer = device->class->buffer_create(device, type, config->per_shard);
     if (!buffer) return cornu__null();
     buffer->device = device;
@@ -368,7 +368,7 @@ static CornuStatus check_collectives(const CornuDevice *device, const CornuProgr
 
 static CornuStatus allocate(CornuDevice *device, CornuExecutable *executable)
 {
-    CORNU__TRY(make_room(device, "a program", executable->bytes, executable->largest));
+    CORNU__TRY(evict_for(device, "a program", executable->bytes, executable->largest));
     return device->class->allocate ? device->class->allocate(executable) : CORNU_OK;
 }
 

@@ -42,7 +42,7 @@ const char *cornu__lookup_text(const CornuLookup *lookup, const char *text)
 }
 
 /* At least a third stays empty. */
-static CornuStatus make_room(CornuLookup *lookup)
+static CornuStatus reserve_slot(CornuLookup *lookup)
 {
     enum { FIRST = 16 };
     if (3 * ((int64_t)lookup->count + 1) <= 2 * (int64_t)lookup->space) return CORNU_OK;
@@ -62,7 +62,7 @@ static CornuStatus make_room(CornuLookup *lookup)
 CornuStatus cornu__lookup_set(CornuLookup *lookup, const void *key, int value)
 {
     const uint64_t hash = hash_of(lookup, key);
-    CORNU__TRY(make_room(lookup));
+    CORNU__TRY(reserve_slot(lookup));
     CornuLookupSlot *slot = slot_of(lookup, key, hash);
     if (!slot->key) {
         void *kept = lookup->of_strings ? cornu__copy_text(key) : (void *)key;

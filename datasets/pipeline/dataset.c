@@ -294,7 +294,7 @@ CornuDataset *cornu_dataset_own_arrays(CornuArray *arrays, int count)
 /* ---- cache: arrays with the elements of the source ---- */
 
 /* Grows the cache to `count` elements, of which `used` are filled. */
-static CornuStatus make_room(CornuDataset *cache, int64_t count, int64_t used)
+static CornuStatus reserve_rows(CornuDataset *cache, int64_t count, int64_t used)
 {
     for (int c = 0; c < cache->components; c++) {
         const CornuType one = cache->type[c];
@@ -317,11 +317,11 @@ static CornuStatus fill_cache(CornuDataset *cache, CornuStage *last)
 {
     const int64_t count = last->dataset->count;
     int64_t       room = count < 0 ? 64 : count, valid = 1;
-    CORNU__TRY(make_room(cache, room, 0));
+    CORNU__TRY(reserve_rows(cache, room, 0));
     for (cache->count = 0; cache->count != count; cache->count++) {
         void *row[CORNU_MAX_COMPONENTS];
         if (cache->count == room) {
-            CORNU__TRY(make_room(cache, 2 * room, room));
+            CORNU__TRY(reserve_rows(cache, 2 * room, room));
             room *= 2;
         }
         for (int c = 0; c < cache->components; c++)

@@ -89,7 +89,7 @@ static CornuStatus make_buffers(const Worker *worker, Slot *slot)
 
 /* Makes room for a batch that has more rows than those before it. Such a data set has no prefetch:
  * there is one slot, one worker, and no thread but the caller's. */
-static CornuStatus make_room(const Worker *worker, Slot *slot, CornuSample at)
+static CornuStatus reserve_rows(const Worker *worker, Slot *slot, CornuSample at)
 {
     CornuIterator *iterator = worker->iterator;
     CornuStage    *first = worker->stages;
@@ -104,7 +104,7 @@ static CornuStatus make_room(const Worker *worker, Slot *slot, CornuSample at)
 static CornuStatus fill_slot(const Worker *worker, Slot *slot, CornuSample at)
 {
     void *to[CORNU_MAX_COMPONENTS];
-    CORNU__TRY(make_room(worker, slot, at));
+    CORNU__TRY(reserve_rows(worker, slot, at));
     for (int c = 0; c < worker->iterator->dataset->components; c++) to[c] = slot->arrays[c].data;
     return cornu__stage_fetch(&worker->stages[worker->stage_count - 1], at, to, &slot->valid);
 }

@@ -186,7 +186,7 @@ static bool is_key(const char *name)
 }
 
 /* Removes leftovers, and the least recently used files until there is room for `extra` bytes. */
-static void make_room(const CornuPjrtFolder *folder, int64_t extra)
+static void evict_files(const CornuPjrtFolder *folder, int64_t extra)
 {
     const int list = open_in(folder, ".", O_RDONLY | O_DIRECTORY);
     DIR      *directory = list < 0 ? NULL : fdopendir(list);
@@ -254,7 +254,7 @@ void cornu__pjrt_folder_write(const CornuPjrtFolder *folder, const char key[CORN
     char          header[HEADER + 1], name[40];
     const int64_t whole = (int64_t)size + HEADER;
     if (folder->descriptor < 0 || size == 0 || whole > folder->most_bytes) return;
-    make_room(folder, whole);
+    evict_files(folder, whole);
     make_header(header, key, bytes, size);
     const int file = open_temporary(folder, name);
     if (file >= 0 && write_all(file, header, HEADER) && write_all(file, bytes, size) &&

@@ -112,7 +112,7 @@ static CornuStatus admit(Opening *opening, int i)
 }
 
 /* Of visitors that say nothing the first one leaves room for another, else the first of all. */
-static void make_room(Opening *opening)
+static void drop_visitor(Opening *opening)
 {
     int i = 0;
     while (i < opening->visitor_count && opening->visitors[i].got > 0) i++;
@@ -130,11 +130,11 @@ static CornuStatus accept_some(Opening *opening)
             if (opening->visitor_count == 0)
                 return cornu__fail(CORNU_ERR_PROCESS, "rank %d cannot open more sockets; raise "
                                    "ulimit -n above %d", mesh->rank, mesh->size);
-            make_room(opening);
+            drop_visitor(opening);
             continue;
         }
         prepare(fd);
-        if (opening->visitor_count == VISITORS) make_room(opening);
+        if (opening->visitor_count == VISITORS) drop_visitor(opening);
         CornuGreeting *visitor = &opening->visitors[opening->visitor_count++];
         visitor->deadline_s = cornu__seconds() + GREETING_S;
         if (cornu__greeting_begin(visitor, &opening->launch->key, fd, false, mesh->rank,
