@@ -128,7 +128,7 @@ static CornuStatus export(const CornuEstimatorExportConfig *config, CornuModel *
     int64_t step;
     CORNU__TRY(cornu__checkpoint_load(config->estimator, config->checkpoint_path, model, "export",
                                       &step));
-    cornu__uncompile(model);   /* it only predicts: no optimizer, no device */
+    cornu__model_free_compiled(model);   /* it only predicts: no optimizer, no device */
     return cornu_model_save(model, config->path);
 }
 

@@ -203,7 +203,7 @@ static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *opt
         return status;
     }
     optimizer->taken = true;
-    cornu__uncompile(model);
+    cornu__model_free_compiled(model);
     model->optimizer = optimizer;
     model->when_compiled = &cornu__compiled;
     for (int i = 0; i < model->output_count; i++) {

@@ -1,5 +1,5 @@
-/* What compiling adds to a model, the optimizer's variables, losses and metrics, and training, its
- * steps; and freeing them. */
+/* What a model has once it is compiled: the optimizer's variables, losses, metrics and steps that
+ * train; made when they are first needed, and freed. */
 #include "compiled_internal.h"
 
 #include "../../device/log_internal.h"
@@ -143,7 +143,7 @@ void cornu__model_claim(CornuModel *model, bool claimed)
     if (claimed) cornu__device_keep(&model->placed, model->device);
 }
 
-void cornu__uncompile(CornuModel *model)
+void cornu__model_free_compiled(CornuModel *model)
 {
     cornu__steps_free(model);
     if (model->when_compiled) model->when_compiled->free(model);

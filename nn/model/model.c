@@ -530,7 +530,7 @@ static void free_model(CornuLayer *layer)
     CornuModel        *model = (CornuModel *)layer;
     const CornuDevice *device = model->placed;
     if (device && cornu_device_processes(device)) device = NULL;
-    cornu__uncompile(model);
+    cornu__model_free_compiled(model);
     cornu_variable_free(model->seed_variable);
     for (int i = model->call_count - 1; i >= 0; i--) {
         cornu__release(model->calls[i].in);

@@ -237,7 +237,7 @@ CornuStatus cornu__model_follow_trainable(CornuModel *model);
 CornuStatus cornu__model_ready(CornuModel *model, CornuType x);
 
 /* Frees all that compiling made or took; the weights stay. */
-void cornu__uncompile(CornuModel *model);
+void cornu__model_free_compiled(CornuModel *model);
 /* Layers count the compiled models that use their weights: whether this is one. */
 void cornu__model_claim(CornuModel *model, bool claimed);
 
