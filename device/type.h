@@ -33,9 +33,9 @@ typedef enum {
     CORNU_DTYPE_MAP(X)
 #undef X
     CORNU_DTYPE_COUNT,
-    /* Of host arrays alone, which data sets and layers that prepare data take: an element is a
-     * const char *, UTF-8, and NULL is "". Devices, graphs and files know it not: cornu_type_check
-     * refuses it. */
+    /* For host arrays alone, which data sets and layers that prepare data take: an element is a
+     * const char *, UTF-8, and NULL is "". Devices, graphs and files do not have it:
+     * cornu_type_check refuses it. */
     CORNU_STRING = CORNU_DTYPE_COUNT
 } CornuDtype;
 

@@ -75,8 +75,8 @@ typedef struct {
     CornuTPUConfig tpu_config;
     const char *evaluation_master;       /* the device that evaluates and predicts, as .master;
                                             default the one that trains. It need not be in the same
-                                            process: whoever has model_dir may evaluate while
-                                            another process trains there */
+                                            process: another one may evaluate in model_dir
+                                            while this one trains there */
     const char *master;                  /* the device that trains with use_tpu: "tpu:v3-8",
                                             "pjrt:tpu" (device.h); default what cornu_tpu_resolve
                                             finds. Addresses are refused by the device */

@@ -38,8 +38,8 @@ CornuColour cornu_plot_paper(const CornuPlot *plot);    /* that of the canvas */
 /* The colour of a pixel of the canvas: x from 0 at the left, y from 0 at the top. */
 CornuColour cornu_plot_pixel(const CornuPlot *plot, int x, int y);
 
-/* Writes a PNG, whole or not at all. CORNU_ERR_FILE, CORNU_ERR_MEMORY. Meets no other process; on
- * other ranks than 0 nothing is written. */
+/* Writes a PNG, whole or not at all. CORNU_ERR_FILE, CORNU_ERR_MEMORY. Of several processes rank 0
+ * writes; a rank may call it on its own. */
 CornuStatus cornu_plot_save(const CornuPlot *plot, const char *path);
 
 /* ---- Shapes ---- */

@@ -168,7 +168,7 @@ typedef struct {
                           /* each ends at the first 0; default: as the file has it */
 } CornuLoadConfig;
 
-/* Loads a file as it is; the function for C++, of which the macro below is one with arguments. */
+/* Loads a file as it is. In C the macro below stands for it, and takes the arguments above, too. */
 CornuModel *cornu_model_load(const char *path);
 /* Loads a file with these arguments. */
 CornuModel *cornu_model_load_from(const CornuLoadConfig *config);

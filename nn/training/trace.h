@@ -13,8 +13,8 @@
  *
  * Of several processes that train together rank 0 writes the callback's file, in which each rank is
  * a process, "rank 2 of 4, measured: ...". Clocks of several machines are set by an exchange, to
- * within the time that one takes; cornu_trace_write writes the steps of its own rank, if that is 0,
- * and meets no other.
+ * within the time that one takes; cornu_trace_write writes the steps of its own rank alone, if that
+ * is 0, without an exchange.
  *
  * Each of them has a track "exchanges": what the executable exchanges with the others, and when the
  * thread that does so was at it, beside the steps that go on meanwhile. Of a gather that is left
