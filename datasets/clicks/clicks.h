@@ -2,8 +2,8 @@
  * Clicks: data for recommendation. A row is an event: which user, which item, a few numbers, and
  * whether it was a click, which is what a model learns to predict.
  *
- * Rows are in unlinked files, in $TMPDIR or /var/tmp, that are mapped into memory: data may be larger
- * than memory, in which the system keeps the parts that are in use.
+ * Rows are in unlinked files, in $TMPDIR or /var/tmp, that are mapped into memory: data may be
+ * larger than memory, in which the system keeps the parts that are in use.
  */
 #ifndef CORNU_DATASETS_CLICKS_H
 #define CORNU_DATASETS_CLICKS_H
