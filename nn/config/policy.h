@@ -9,7 +9,7 @@
  *     float16          f16           f16
  *
  * and, of a Dense, EinsumDense, Embedding or ReversibleEmbedding alone, "int8_from_float32" etc.:
- * its kernel is quantized (layers/quantized.h), and the rest is as the policy after "from" says.
+ * its kernel is quantized (layers/layer.h), and the rest is as the policy after "from" says.
  *
  *     cornu_set_dtype_policy("mixed_bfloat16");                       models made from now on
  *     cornu_sequential(.policy = "mixed_bfloat16")                    this model

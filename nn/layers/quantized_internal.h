@@ -16,7 +16,7 @@
 
 #include "layer_internal.h"
 
-/* A kernel. What is not said is zero. */
+/* A kernel that can be quantized; members that do not apply to its layer are 0. */
 typedef struct CornuQuantizable {
     const char *name;                  /* of the weight: "kernel" */
     CornuShape  shape;                 /* of the floats */
@@ -119,7 +119,7 @@ typedef struct {
 } CornuQuantizedValues;
 CornuStatus cornu__kernel_quantize(const CornuLayer *layer, const CornuQuantizable *kernel,
                                    const float *from, const CornuQuantizedValues *to);
-/* And back. */
+/* The inverse: the floats that quantized values stand for. */
 void        cornu__kernel_dequantize(const CornuLayer *layer, const CornuQuantizable *kernel,
                                      const CornuQuantizedValues *from, float *to);
 

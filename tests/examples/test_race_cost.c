@@ -223,7 +223,7 @@ static void costs_are_printed(void **state)
 
 static double steps_us[SCALING_ROWS], infeeds_us[SCALING_ROWS];
 
-/* In place of explain_scaling.c: steps of so many microseconds. */
+/* In place of race_scaling.c: steps of so many microseconds. */
 CornuStatus explain_strong_scaling(const Options *options, const CornuReferenceModel *reference,
                                    const char *list, Scaling *scaling)
 {

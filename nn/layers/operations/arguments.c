@@ -88,7 +88,7 @@ int cornu__argument_list(const CornuOperands *o, const char *name, int at,
     return (int)count;
 }
 
-/* From the front; -1 with a pending error. */
+/* The axis counted from the front; -1 with a pending error if there is none. */
 static int check_axis(const CornuOperands *o, int64_t axis, int rank)
 {
     const int64_t from_front = axis < 0 ? axis + rank : axis;

@@ -92,7 +92,7 @@ int cornu__operation_moments_count(const CornuOperands *o, CornuShape x)
 
 /* ---- Bools ---- */
 
-/* Whether the largest of 0 and 1 is 1. */
+/* Whether any element is true: the largest, as 0 or 1, is 1. */
 static CornuTensor *any_of(CornuTensor *x, int64_t axes, bool keep)
 {
     CornuTensor *largest = cornu_op_reduce_max(cornu_op_convert(x, CORNU_I32), axes, keep);

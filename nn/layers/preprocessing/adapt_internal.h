@@ -19,7 +19,7 @@ bool cornu__layer_has_vocabulary(const CornuLayerClass *kind);
 /* The vocabulary of an IntegerLookup as a list of numbers, and how many special ones begin it. */
 json_t *cornu__integer_lookup_vocabulary(const CornuLayer *layer, int64_t *specials);
 
-/* cornu_adapt of each class. */
+/* cornu_adapt for a layer of each class that learns from data. */
 CornuStatus cornu__adapt_normalization(const CornuAdaptConfig *config);
 CornuStatus cornu__adapt_discretization(const CornuAdaptConfig *config);
 CornuStatus cornu__adapt_integer_lookup(const CornuAdaptConfig *config);

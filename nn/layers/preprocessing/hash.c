@@ -59,7 +59,7 @@ static uint64_t hash_33_to_64(const char *s, size_t n)
 
 typedef struct { uint64_t a, b; } Pair;
 
-/* 32 bytes into a pair. */
+/* Mixes the next 32 bytes into two words of state: WeakHashLen32WithSeeds. */
 static Pair absorb(const char *s, uint64_t a, uint64_t b)
 {
     const uint64_t w = load64(s), x = load64(s + 8), y = load64(s + 16), z = load64(s + 24);

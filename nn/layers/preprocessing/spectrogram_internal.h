@@ -5,7 +5,7 @@
 #include "../convolutional/convolution_internal.h"
 #include "../spectrograms.h"
 
-/* Whether it is the name of a window. */
+/* Whether scipy.signal has a window of this name that is supported here. */
 bool cornu__is_window(const char *name);
 
 /* Element n of a window, 1 without one (NULL); as scipy.signal.get_window. */

@@ -34,14 +34,15 @@ CornuStatus cornu__string_index_find(const CornuStringIndex *index, const char *
 /* The string at a place. */
 const char *cornu__string_index_text(const CornuStringIndex *index, int64_t place);
 
-/* Learns the vocabulary from what `count` calls of cornu__string_index_see have shown. */
+/* What a vocabulary is learnt from: the strings of the data, each with its number. */
 typedef struct {
     CornuTokens seen;
     int64_t     documents;
 } CornuStringCounts;
 
+/* Counts one more occurrence of a string. */
 CornuStatus cornu__string_counts_add(CornuStringCounts *counts, const char *text, size_t length);
-/* Takes the counts. */
+/* Makes the vocabulary of the most frequent strings; frees the counts. */
 CornuStatus cornu__string_index_learn(CornuStringIndex *index, CornuStringCounts *counts);
 
 /* For kind->read_asset: a string in each line, the special ones first. */
@@ -62,7 +63,7 @@ CornuStatus cornu__string_index_list(const CornuStringIndex *index, CornuTexts *
 
 void cornu__string_index_free(CornuStringIndex *index);
 
-/* The index of a layer of each class. */
+/* The index in a layer of class StringLookup, and in one of class TextVectorization. */
 CornuStringIndex *cornu__string_lookup_index(CornuLayer *layer);
 CornuStringIndex *cornu__text_vectorization_index(CornuLayer *layer);
 

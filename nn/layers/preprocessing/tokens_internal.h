@@ -13,7 +13,7 @@ typedef struct {
     int64_t     documents, last;
 } CornuToken;
 
-/* Zeros are the empty set. */
+/* A set of strings with places in the order in which they came; all zeros is the empty one. */
 typedef struct {
     CornuToken *items;         /* by place */
     int         count, space;
@@ -24,11 +24,11 @@ typedef struct {
     size_t      left;          /* bytes in it */
 } CornuTokens;
 
-/* The place, or -1. */
+/* The place of a string, -1 if it is not in the set. */
 int64_t cornu__tokens_find(const CornuTokens *tokens, const char *text, size_t length);
 
-/* The place in *place, of a copy if it was not there; *added tells. CORNU_ERR_UNSUPPORTED above
- * 2^31 - 1. */
+/* The place in *place, of a copy if it was not there; *added: whether that is so.
+ * CORNU_ERR_UNSUPPORTED above 2^31 - 1. */
 CornuStatus cornu__tokens_add(CornuTokens *tokens, const char *text, size_t length, int64_t *place,
                               bool *added);
 
