@@ -71,7 +71,8 @@ typedef struct {
 /* Shards first, first + 1, … */
 typedef struct { int first, count; } CornuRange;
 
-/* Those of a rank: `count` shards dealt over `ranks`, as equally as possible, larger ones first. */
+/* Those of a rank: `count` shards divided among `ranks`, as equally as possible, larger ones
+ * first. */
 static inline CornuRange cornu__range_of(int count, int rank, int ranks)
 {
     const int each = count / ranks, more = count % ranks;

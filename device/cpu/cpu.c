@@ -8,7 +8,7 @@
 #include "../host/machine/cpu.h"
 #include "../host/run/executor.h"
 #include "../memory_internal.h"
-#include "../processes/deal_internal.h"
+#include "../processes/divide_internal.h"
 #include "kernels.h"
 
 typedef struct {
@@ -38,8 +38,8 @@ static CornuDevice *cpu_open(const CornuDeviceConfig *config)
     CornuIsa   isa;
     CornuRange own;
     int        threads;
-    if (cornu__cpu_isa(&isa) || cornu__deal_shards(config, config->shards, &own) ||
-        cornu__deal_threads(config, &threads) ||
+    if (cornu__cpu_isa(&isa) || cornu__divide_shards(config, config->shards, &own) ||
+        cornu__divide_threads(config, &threads) ||
         (cornu__cpu_library && cornu__cpu_library->open(threads)))
         return NULL;
     Device *device = cornu__allocate(1, sizeof *device);

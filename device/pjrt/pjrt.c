@@ -8,7 +8,7 @@
 #include "../host/machine/accelerators.h"
 #include "../host/machine/cpu.h"
 #include "../memory_internal.h"
-#include "../processes/deal_internal.h"
+#include "../processes/divide_internal.h"
 #include "client.h"
 
 /* ---- What the plugin says about itself ---- */

@@ -164,14 +164,14 @@ static void describe_group(const CornuTransport *transport, const CornuLaunch *l
              hosts > 1 ? "s" : "", *by ? "by " : "", by, *by ? " " : "", transport->class->name);
 }
 
-static CornuStatus meet(CornuTransport **transport, CornuLaunch *launch, char *description,
-                        size_t size)
+static CornuStatus open_group(CornuTransport **transport, CornuLaunch *launch, char *description,
+                              size_t size)
 {
     const int   ranks = (*transport)->size;
     Rank       *all = cornu__allocate((size_t)ranks, sizeof *all);
     CornuStatus status = all ? describe_rank(&all[launch->rank], launch) : CORNU_ERR_MEMORY;
     if (!status)
-        status = gather_ranks(*transport, "meeting", CORNU_EXCHANGE_MEET, launch->timeout_s, all,
+        status = gather_ranks(*transport, "meeting", CORNU_EXCHANGE_OPEN, launch->timeout_s, all,
                               sizeof *all);
     if (!status) status = compare_ranks(all, ranks);
     const int hosts = status ? 0 : count_hosts(all, ranks);
@@ -197,7 +197,7 @@ CornuTransport *cornu__transport_open(CornuLaunch *launch, const _Atomic bool *s
     CornuFailure    failure;
     CornuTransport *transport = open_first(launch, stop);
     if (!transport) return NULL;
-    const CornuStatus status = meet(&transport, launch, description, size);
+    const CornuStatus status = open_group(&transport, launch, description, size);
     if (!status) return transport;
     cornu__failure_keep(&failure, status);
     transport->failed = true;

@@ -13,7 +13,7 @@ CornuTransport *cornu__transport_open(CornuLaunch *launch, const _Atomic bool *s
 /* Closes a transport, and the transports that it was opened by. */
 void cornu__transport_close(CornuTransport *transport);
 
-/* Messages of the group's own for meetings, 2 for each rank. */
+/* The messages of the group's own that collectives send, 2 for each rank. */
 CornuMessage *cornu__processes_messages(CornuProcesses *processes);
 
 #endif

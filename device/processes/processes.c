@@ -23,7 +23,7 @@ struct CornuProcesses {
     int             rank, count;
     CornuLaunch     launch;
     char            description[200];
-    CornuMessage   *messages;            /* for meetings: 2 for each rank */
+    CornuMessage   *messages;            /* of collectives: 2 for each rank */
     CornuTransport *transport;           /* the thread's */
     _Atomic bool    stop;                /* for the transport: this rank has failed */
 

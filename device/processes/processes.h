@@ -3,7 +3,7 @@
  *
  * Each process, a rank, owns a contiguous range of a device's shards. All run the same program on
  * the same data, and meet where shards do: sums over shards follow one tree over shard numbers, so
- * that the bits do not depend on how the shards are dealt.
+ * that the bits do not depend on how the shards are divided.
  *
  *     CornuProcesses *processes = cornu_processes_open();           as the launcher says
  *     CornuDevice *device = cornu_device_open("tpu", .processes = processes);
@@ -21,9 +21,9 @@
  * at least 16 characters that all are given: as .key, in CORNU_KEY, or in a file that only its
  * owner may read, CORNU_KEY_FILE. cornu run makes one of its own; MPI's launchers need none.
  *
- * A rank that ends, stops answering, or fails ends the group: the others' next meeting fails with a
- * message that names it. The group does not come back; a new start of all processes goes on from a
- * backup (nn/callbacks/backup.h).
+ * A rank that ends, stops answering, or fails ends the group: the others' next exchange fails with
+ * a message that names it. The group does not come back; a new start of all processes goes on from
+ * a backup (nn/callbacks/backup.h).
  */
 #ifndef CORNU_DEVICE_PROCESSES_H
 #define CORNU_DEVICE_PROCESSES_H

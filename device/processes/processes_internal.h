@@ -49,15 +49,15 @@ CornuProcesses *cornu__processes_current(void);   /* NULL: of none */
 /* Whether this process writes files: rank 0, or a process on its own. */
 bool cornu__processes_writes(void);
 
-/* ---- Meetings: start and finish at once, of all ranks ---- */
+/* ---- Collectives: all ranks call them, in the same order ---- */
 
 /* all[r * bytes ...] = rank r's `bytes` bytes at `own`. */
 CornuStatus cornu__processes_gather(CornuProcesses *processes, const char *what, const void *own,
                                     size_t bytes, void *all);
 
 /* Broadcasts rank 0's `bytes` bytes at `data` to all ranks, all of which call it. */
-CornuStatus cornu__processes_share(CornuProcesses *processes, const char *what, void *data,
-                                   size_t bytes);
+CornuStatus cornu__processes_broadcast(CornuProcesses *processes, const char *what, void *data,
+                                       size_t bytes);
 
 /* CORNU_ERR_PROCESS, on all ranks, unless all give the same text: "the seed is 7 on rank 2 and 1 on
  * rank 0". `what` is the subject, "the seed". */
@@ -65,12 +65,12 @@ CornuStatus cornu__processes_agree(CornuProcesses *processes, const char *what, 
 
 /* The status of a call that each rank made by itself: CORNU_OK if all succeeded, else on each rank
  * the failure of the first one that failed, with its message after "rank 2: ". */
-CornuStatus cornu__processes_settle(CornuProcesses *processes, const char *what,
-                                    CornuStatus status);
+CornuStatus cornu__processes_check(CornuProcesses *processes, const char *what,
+                                   CornuStatus status);
 
-/* This rank has failed with the message just recorded, and will meet nobody again: the others' next
- * exchange fails with that message after "rank 2: ". Returns status. Nothing is told of a failure
- * that another rank told. */
+/* This rank has failed with the message just recorded, and exchanges nothing any more: the others'
+ * next exchange fails with that message after "rank 2: ". Returns status. A failure that another
+ * rank has reported is not reported again. */
 CornuStatus cornu__processes_fail(CornuProcesses *processes, CornuStatus status);
 
 #endif

@@ -146,7 +146,7 @@ static CornuStatus hear_failure(CornuStreams *streams, int rank)
     return cornu__fail(CORNU_ERR_PROCESS, "%s", streams->failure);
 }
 
-/* Reads a frame and what of it can be dealt with before its messages: *ready if those come next. */
+/* Reads a frame and handles what comes before its messages: *ready if those come next. */
 static CornuStatus read_frame(CornuStreams *streams, int rank, bool *ready)
 {
     CornuFlow *in = &streams->peers[rank].in;

@@ -40,7 +40,7 @@ struct CornuTransport {
 };
 
 /* Numbers of the exchanges in which a group is opened; those of the group itself begin at 1. */
-#define CORNU_EXCHANGE_MEET      ((uint64_t)-4)
+#define CORNU_EXCHANGE_OPEN      ((uint64_t)-4)
 #define CORNU_EXCHANGE_ADDRESSES ((uint64_t)-3)
 #define CORNU_EXCHANGE_NAME      ((uint64_t)-2)
 #define CORNU_EXCHANGE_MAP       ((uint64_t)-1)

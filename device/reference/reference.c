@@ -8,7 +8,7 @@
 #include "../system/clock_internal.h"
 #include "../device_internal.h"
 #include "../memory_internal.h"
-#include "../processes/deal_internal.h"
+#include "../processes/divide_internal.h"
 #include "../ops/rules.h"
 
 typedef struct {

@@ -10,7 +10,7 @@
 #include "../host/run/executor.h"
 #include "../host/isa/product.h"
 #include "../memory_internal.h"
-#include "../processes/deal_internal.h"
+#include "../processes/divide_internal.h"
 #include "topology.h"
 
 typedef struct {
@@ -34,8 +34,8 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
     const CornuTpuProfile *profile = cornu_tpu_profile(colon ? colon + 1 : NULL);
     if (!profile) return NULL;
     const int shards = config->shards ? config->shards : (int)profile->shards.value;
-    if (cornu__cpu_isa(&isa) || cornu__deal_shards(config, shards, &own) ||
-        cornu__deal_threads(config, &threads))
+    if (cornu__cpu_isa(&isa) || cornu__divide_shards(config, shards, &own) ||
+        cornu__divide_threads(config, &threads))
         return NULL;
     Device *device = cornu__allocate(1, sizeof *device);
     if (!device) return NULL;

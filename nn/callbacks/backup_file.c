@@ -321,14 +321,14 @@ CornuStatus cornu__backup_share(CornuProcesses *processes, CornuSafetensors **fi
     CornuFileBytes bytes = { .size = 0 };
     if (reads && *file) bytes = cornu__safetensors_bytes(*file);
     uint64_t size = bytes.size;
-    CORNU__TRY(cornu__processes_share(processes, "the size of the backup", &size, sizeof size));
+    CORNU__TRY(cornu__processes_broadcast(processes, "the size of the backup", &size, sizeof size));
     if (!reads) *file = NULL;
     if (size == 0) return CORNU_OK;
     if (!reads) bytes = (CornuFileBytes){ cornu__allocate((size_t)size, 1), (size_t)size };
-    CornuStatus status = cornu__processes_settle(processes, "memory for the backup",
-                                                 bytes.bytes ? CORNU_OK : CORNU_ERR_MEMORY);
+    CornuStatus status = cornu__processes_check(processes, "memory for the backup",
+                                                bytes.bytes ? CORNU_OK : CORNU_ERR_MEMORY);
     if (!status)
-        status = cornu__processes_share(processes, "the backup", bytes.bytes, bytes.size);
+        status = cornu__processes_broadcast(processes, "the backup", bytes.bytes, bytes.size);
     if (reads) return status;
     if (!status && !(*file = cornu__safetensors_of(&bytes))) status = cornu_error_take();
     cornu__file_release(&bytes);

@@ -150,7 +150,7 @@ static CornuStatus open_device(CornuExplanation *e, int shards)
     return e->device ? CORNU_OK : cornu_error_status();
 }
 
-/* Rows that cannot be dealt are computed on one shard. */
+/* Rows that cannot be divided are computed on one shard. */
 static CornuStatus choose_device(CornuExplanation *e)
 {
     CornuModel *model = e->config.model;

@@ -21,5 +21,5 @@ CornuStatus cornu__output_folders_above(const char *path)
 CornuStatus cornu__output_settle(const CornuDevice *device, const char *what, CornuStatus status)
 {
     CornuProcesses *processes = device ? cornu_device_processes(device) : NULL;
-    return cornu__processes_settle(processes, what, status);
+    return cornu__processes_check(processes, what, status);
 }

@@ -126,8 +126,8 @@ CornuStatus cornu__agree_on_training(const CornuModel *model, const CornuDataLoa
 CornuStatus cornu__agree_to_stop(CornuModel *model)
 {
     unsigned char stop = model->stop_training;
-    CORNU__TRY(cornu__processes_share(cornu_device_processes(model->device),
-                                      "whether to stop training", &stop, 1));
+    CORNU__TRY(cornu__processes_broadcast(cornu_device_processes(model->device),
+                                          "whether to stop training", &stop, 1));
     model->stop_training = stop;
     return CORNU_OK;
 }

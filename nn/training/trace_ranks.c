@@ -14,9 +14,9 @@ enum { EVENT_DEPTH = 3 };   /* [{"args": {}}] */
 /* Seconds of a rank's clock. */
 typedef struct { double now, begin; } Clock;
 
-/* Time 0 of the file by this rank's clock: the first begin of all. A meeting ends at about the same
- * time on all ranks, which shows how far their clocks are apart. Clocks that are as good as equal
- * then are the same one, of one machine. */
+/* Time 0 of the file by this rank's clock: the first begin of all. A collective ends at about the
+ * same time on all ranks, which shows how far their clocks are apart. Clocks that are as good as
+ * equal then are the same one, of one machine. */
 static CornuStatus find_zero(CornuProcesses *processes, const CornuTrace *trace, double *zero_s)
 {
     const double same = 10e-3;
@@ -44,7 +44,7 @@ static CornuStatus send_texts(CornuProcesses *processes, char *text, const uint6
     for (int i = 1; i < count; i++) bytes += sizes[i];
     *all = rank == 0 ? cornu__allocate(bytes, 1) : NULL;
     const CornuStatus status = rank == 0 && !*all ? CORNU_ERR_MEMORY : CORNU_OK;
-    CORNU__TRY(cornu__processes_settle(processes, "memory for the traces", status));
+    CORNU__TRY(cornu__processes_check(processes, "memory for the traces", status));
     char *at = *all;
     for (int i = 1; i < count && rank == 0; at += sizes[i++])
         messages[exchange.receive_count++] = (CornuMessage){ i, at, sizes[i] };
@@ -79,7 +79,7 @@ static CornuStatus gather_events(CornuProcesses *processes, const json_t *events
         if (!text) status = cornu__fail(CORNU_ERR_MEMORY, "no memory for the trace");
         else size = strlen(text);
     }
-    status = cornu__processes_settle(processes, "the trace", status);
+    status = cornu__processes_check(processes, "the trace", status);
     if (!status)
         status = cornu__processes_gather(processes, "the sizes of traces", &size, sizeof size,
                                          sizes);

@@ -128,7 +128,7 @@ static CornuStatus settles(CornuProcesses *processes)
     CornuStatus status = CORNU_OK;
     if (cornu_process_rank(processes) >= FAILS)
         status = cornu__fail(CORNU_ERR_FILE, "no file %d", cornu_process_rank(processes));
-    status = cornu__processes_settle(processes, "reading", status);
+    status = cornu__processes_check(processes, "reading", status);
     /* The group lives on. */
     CornuFailure failure;
     cornu__failure_keep(&failure, status);

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "../../../device/processes/deal_internal.h"
+#include "../../../device/processes/divide_internal.h"
 #include "../../allocations.h"
 #include "../../expect.h"
 #include "ranks.h"
@@ -43,10 +43,10 @@ static CornuStatus meet_often(CornuProcesses *processes)
         CORNU__TRY(cornu__processes_gather(processes, "numbers", &own, sizeof own, all));
         for (int i = 0; i < count; i++)
             if (all[i] != 1000 * k + i) return wrong("gathered", i);
-        CORNU__TRY(cornu__processes_share(processes, "rank 0's", &own, sizeof own));
+        CORNU__TRY(cornu__processes_broadcast(processes, "rank 0's", &own, sizeof own));
         if (own != 1000 * k) return wrong("shared", k);
         CORNU__TRY(cornu__processes_agree(processes, "the text", "same"));
-        CORNU__TRY(cornu__processes_settle(processes, "all", CORNU_OK));
+        CORNU__TRY(cornu__processes_check(processes, "all", CORNU_OK));
         CORNU__TRY(cornu__processes_gather(processes, "nothing", NULL, 0, all));
     }
     double numbers[2] = { rank, 0.5 * rank }, gathered[2 * RANKS_MOST];
@@ -196,7 +196,7 @@ static CornuStatus count_allocations(CornuProcesses *processes)
     const int64_t before = allocations();
     for (int k = 0; k < 100; k++) {
         CORNU__TRY(cornu__processes_gather(processes, "steady", &own, sizeof own, all));
-        CORNU__TRY(cornu__processes_settle(processes, "steady", CORNU_OK));
+        CORNU__TRY(cornu__processes_check(processes, "steady", CORNU_OK));
     }
     return allocations() == before ? CORNU_OK : wrong("allocations", allocations() - before);
 }
@@ -231,9 +231,9 @@ static void one_process_meets_nobody(void **state)
         expect_ok(cornu__processes_gather(processes, "one", &own, sizeof own, &all));
         assert_int_equal(all, 7);
         all = 0;
-        expect_ok(cornu__processes_share(processes, "one", &own, sizeof own));
+        expect_ok(cornu__processes_broadcast(processes, "one", &own, sizeof own));
         expect_ok(cornu__processes_agree(processes, "one", "text"));
-        assert_int_equal(cornu__processes_settle(processes, "one", CORNU_ERR_FILE), CORNU_ERR_FILE);
+        assert_int_equal(cornu__processes_check(processes, "one", CORNU_ERR_FILE), CORNU_ERR_FILE);
         assert_int_equal(cornu__processes_fail(processes, CORNU_ERR_FILE), CORNU_ERR_FILE);
         assert_int_equal(cornu_processes_traffic(processes).exchanges, 0);
     }
@@ -254,21 +254,21 @@ static void take_one_processor(int rank)
     if (sched_setaffinity(0, sizeof one, &one)) _exit(1);
 }
 
-static CornuStatus deal_threads(CornuProcesses *processes)
+static CornuStatus divide_threads(CornuProcesses *processes)
 {
     CornuDeviceConfig config = { .name = "cpu", .processes = processes };
     int               threads = -1;
-    CORNU__TRY(cornu__deal_threads(&config, &threads));
+    CORNU__TRY(cornu__divide_threads(&config, &threads));
     if (threads != 1) return wrong("threads", threads);
     config.threads = 5;
-    CORNU__TRY(cornu__deal_threads(&config, &threads));
+    CORNU__TRY(cornu__divide_threads(&config, &threads));
     return threads == 5 ? CORNU_OK : wrong("threads asked for", threads);
 }
 
 static void each_of_many_ranks_has_a_thread(void **state)
 {
     Ranks ranks;
-    ranks_run(&ranks, 3, *state, 20, take_one_processor, deal_threads);
+    ranks_run(&ranks, 3, *state, 20, take_one_processor, divide_threads);
     for (int i = 0; i < ranks.count; i++)
         if (!ranks.ends[i].reported || ranks.ends[i].status)
             fail_msg("rank %d: %s", i, ranks.ends[i].message);

@@ -1,16 +1,16 @@
-/* What a device's class deals over the processes of a group when it opens a device. */
-#ifndef CORNU_DEVICE_DEAL_H
-#define CORNU_DEVICE_DEAL_H
+/* What a device's class divides among the processes of a group when it opens a device. */
+#ifndef CORNU_DEVICE_DIVIDE_H
+#define CORNU_DEVICE_DIVIDE_H
 
 #include "../device_internal.h"
 
 /* The threads of a device opened so: those asked for; else the processors that this process may run
- * on, dealt over the group's processes that may run on the same ones. All processes of the group
+ * on, divided among the group's processes that may run on the same ones. All processes of the group
  * ask at the same time. CORNU_ERR_PROCESS. */
-CornuStatus cornu__deal_threads(const CornuDeviceConfig *config, int *threads);
+CornuStatus cornu__divide_threads(const CornuDeviceConfig *config, int *threads);
 
 /* The shards of this process. CORNU_ERR_ARGUMENT if there are fewer than processes. */
-CornuStatus cornu__deal_shards(const CornuDeviceConfig *config, int shards, CornuRange *own);
+CornuStatus cornu__divide_shards(const CornuDeviceConfig *config, int shards, CornuRange *own);
 
 /* All processes open the same, whose kernels give the same bits: how many threads and on what
  * processor makes no difference. CORNU_ERR_PROCESS. Comes last, when the description is filled:

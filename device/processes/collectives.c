@@ -1,4 +1,4 @@
-/* Meetings: exchanges that all ranks start and finish at once. */
+/* Collectives: exchanges that all ranks start and finish at the same place of the program. */
 #include "open_internal.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 static bool alone(const CornuProcesses *processes) { return cornu_process_count(processes) == 1; }
 
-static CornuStatus meet(CornuProcesses *processes, CornuExchange *exchange)
+static CornuStatus exchange_now(CornuProcesses *processes, CornuExchange *exchange)
 {
     CORNU__TRY(cornu__exchange_start(processes, exchange));
     return cornu__exchange_finish(processes, exchange);
@@ -27,13 +27,14 @@ CornuStatus cornu__processes_gather(CornuProcesses *processes, const char *what,
         sends[others] = (CornuMessage){ i, (char *)all + (size_t)rank * bytes, bytes };
         receives[others++] = (CornuMessage){ i, (char *)all + (size_t)i * bytes, bytes };
     }
-    return meet(processes, &(CornuExchange){ .what = what, .sends = sends, .receives = receives,
-                                             .send_count = others, .receive_count = others });
+    CornuExchange exchange = { .what = what, .sends = sends, .receives = receives,
+                               .send_count = others, .receive_count = others };
+    return exchange_now(processes, &exchange);
 }
 
-/* data = that of rank `from`. */
-static CornuStatus share_of(CornuProcesses *processes, const char *what, int from, void *data,
-                            size_t bytes)
+/* Copies the data of rank `from` to all ranks. */
+static CornuStatus broadcast_from(CornuProcesses *processes, const char *what, int from, void *data,
+                                  size_t bytes)
 {
     const int rank = cornu_process_rank(processes), count = cornu_process_count(processes);
     if (alone(processes)) return CORNU_OK;
@@ -41,19 +42,19 @@ static CornuStatus share_of(CornuProcesses *processes, const char *what, int fro
     int           others = 0;
     if (rank != from) {
         messages[0] = (CornuMessage){ from, data, bytes };
-        return meet(processes, &(CornuExchange){ .what = what, .receives = messages,
-                                                 .receive_count = 1 });
+        return exchange_now(processes, &(CornuExchange){ .what = what, .receives = messages,
+                                                         .receive_count = 1 });
     }
     for (int i = 0; i < count; i++)
         if (i != rank) messages[others++] = (CornuMessage){ i, data, bytes };
-    return meet(processes, &(CornuExchange){ .what = what, .sends = messages,
-                                             .send_count = others });
+    return exchange_now(processes, &(CornuExchange){ .what = what, .sends = messages,
+                                                     .send_count = others });
 }
 
-CornuStatus cornu__processes_share(CornuProcesses *processes, const char *what, void *data,
-                                   size_t bytes)
+CornuStatus cornu__processes_broadcast(CornuProcesses *processes, const char *what, void *data,
+                                       size_t bytes)
 {
-    return share_of(processes, what, 0, data, bytes);
+    return broadcast_from(processes, what, 0, data, bytes);
 }
 
 static uint64_t hash_of(const char *text)
@@ -76,13 +77,13 @@ CornuStatus cornu__processes_agree(CornuProcesses *processes, const char *what, 
     if (differing == count) return CORNU_OK;
     snprintf(first, sizeof first, "%s", rank == 0 ? text : "");
     snprintf(other, sizeof other, "%s", rank == differing ? text : "");
-    CORNU__TRY(share_of(processes, what, 0, first, sizeof first));
-    CORNU__TRY(share_of(processes, what, differing, other, sizeof other));
+    CORNU__TRY(broadcast_from(processes, what, 0, first, sizeof first));
+    CORNU__TRY(broadcast_from(processes, what, differing, other, sizeof other));
     return cornu__fail(CORNU_ERR_PROCESS, "%s is %s on rank %d and %s on rank 0", what, other,
                        differing, first);
 }
 
-CornuStatus cornu__processes_settle(CornuProcesses *processes, const char *what, CornuStatus status)
+CornuStatus cornu__processes_check(CornuProcesses *processes, const char *what, CornuStatus status)
 {
     const int    rank = cornu_process_rank(processes), count = cornu_process_count(processes);
     int32_t      own = (int32_t)status, all[CORNU_MAX_PROCESSES];
@@ -95,7 +96,7 @@ CornuStatus cornu__processes_settle(CornuProcesses *processes, const char *what,
     while (failed < count && all[failed] == CORNU_OK) failed++;
     if (failed == count) return CORNU_OK;
     if (rank != failed) memset(&failure, 0, sizeof failure);
-    CORNU__TRY(share_of(processes, what, failed, failure.message, sizeof failure.message));
+    CORNU__TRY(broadcast_from(processes, what, failed, failure.message, sizeof failure.message));
     failure.status = (CornuStatus)all[failed];
     failure.message[sizeof failure.message - 1] = '\0';
     cornu__failure_tell(&failure);

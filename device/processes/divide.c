@@ -1,6 +1,6 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 
-#include "deal_internal.h"
+#include "divide_internal.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static uint64_t place_of(void)
     return hash_bytes(hash_bytes(0, boot, strlen(boot)), allowed, sizeof allowed);
 }
 
-CornuStatus cornu__deal_threads(const CornuDeviceConfig *config, int *threads)
+CornuStatus cornu__divide_threads(const CornuDeviceConfig *config, int *threads)
 {
     const int      ranks = cornu_process_count(config->processes);
     const uint64_t own = ranks > 1 ? place_of() : 0;
@@ -42,7 +42,7 @@ CornuStatus cornu__deal_threads(const CornuDeviceConfig *config, int *threads)
     return CORNU_OK;
 }
 
-CornuStatus cornu__deal_shards(const CornuDeviceConfig *config, int shards, CornuRange *own)
+CornuStatus cornu__divide_shards(const CornuDeviceConfig *config, int shards, CornuRange *own)
 {
     const int ranks = cornu_process_count(config->processes);
     if (shards == 0) shards = 1;
