@@ -1,5 +1,5 @@
-/* The performance model of a program against numbers worked out by hand: counts, bytes, collectives;
- * test_products.c has its cycles and tiles. */
+/* The performance model of a program against numbers worked out by hand: counts, bytes,
+ * collectives; test_products.c has its cycles and tiles. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
