@@ -71,9 +71,9 @@ CornuDevice *cornu_device_open_like(const CornuDevice *device, int threads);
 /* The name of known device i, NULL past the last: for iterating over all of them. */
 const char *cornu_device_known(int i);
 
-const char *cornu_device_name(const CornuDevice *device);
-int         cornu_device_threads(const CornuDevice *device);
-int         cornu_device_shards(const CornuDevice *device);
+const char *cornu_device_name(const CornuDevice *device);    /* "cpu", "tpu", "pjrt" */
+int         cornu_device_threads(const CornuDevice *device); /* that compute */
+int         cornu_device_shards(const CornuDevice *device);  /* of all processes together */
 
 /* Those that this process owns: `*count` of them, from shard *first on. All, unless several
  * processes share the device; then as equal as possible, the larger ones first. */
@@ -82,6 +82,7 @@ void cornu_device_own_shards(const CornuDevice *device, int *first, int *count);
 /* NULL if it was opened without. */
 CornuProcesses *cornu_device_processes(const CornuDevice *device);
 
+/* What it was opened with. */
 CornuPrecision cornu_device_precision(const CornuDevice *device);
 
 /* One line that names the processor, its instruction set, the BLAS and its kernels, and the
@@ -111,6 +112,7 @@ typedef enum {
     CORNU_USE_COUNT
 } CornuUse;
 
+/* "weights", "slots"; "unknown" for any other number. */
 const char *cornu_use_name(CornuUse use);
 
 typedef struct {
@@ -130,16 +132,19 @@ typedef struct {
 CornuBuffer *cornu_buffer_create_from(const CornuBufferConfig *config);
 #define cornu_buffer_create(...) \
     cornu_buffer_create_from(&(CornuBufferConfig){ .unset = 0, __VA_ARGS__ })
+/* Once; NULL is ignored. */
 void         cornu_buffer_free(CornuBuffer *buffer);
-CornuType    cornu_buffer_type(const CornuBuffer *buffer);
+CornuType    cornu_buffer_type(const CornuBuffer *buffer);   /* that it was made with */
 
-/* Copies a host array in or out; the types must be equal. */
+/* Copies a host array into the buffer; the types must be equal. */
 CornuStatus cornu_buffer_write(CornuBuffer *buffer, CornuArray from);
+/* Copies the buffer to a host array of its type, after the runs that write it have ended. */
 CornuStatus cornu_buffer_read(const CornuBuffer *buffer, CornuArray to);
 
-/* As above for a part: the array's elements, of the buffer's dtype, are its elements `first`,
+/* Writes a part: the array's elements, of the buffer's dtype, are its elements `first`,
  * first + 1, ... */
 CornuStatus cornu_buffer_write_part(CornuBuffer *buffer, int64_t first, CornuArray from);
+/* Reads a part, likewise. */
 CornuStatus cornu_buffer_read_part(const CornuBuffer *buffer, int64_t first, CornuArray to);
 
 /*
@@ -160,6 +165,7 @@ typedef struct {
     CornuBytes uses[CORNU_USE_COUNT];  /* each with a peak of its own */
 } CornuMemory;
 
+/* What is in use now, and at most since the device was opened. */
 CornuMemory cornu_device_memory(const CornuDevice *device);
 
 /* ---- Programs ---- */
@@ -194,6 +200,7 @@ void             cornu_executable_release(CornuExecutable *executable);
  * fixed ones (program.h) the first twin, or run, computes what depends on them alone. NULL with
  * CORNU_ERR_UNSUPPORTED on a device that runs one program at a time, which pjrt is. */
 CornuExecutable *cornu_executable_twin(CornuExecutable *executable, CornuBuffer *const *inputs);
+/* Whether the device has twins. */
 bool             cornu_device_runs_twins(const CornuDevice *device);
 
 /* Runs once. inputs: one buffer per input of the program; outputs: one per output, NULL for an
@@ -216,6 +223,7 @@ void cornu_executable_collect(CornuExecutable *executable, int64_t runs);
 /* Until all runs have ended; the failure of one that has not been reported. */
 CornuStatus cornu_device_wait(CornuDevice *device);
 
+/* What its program costs; owned by the executable. */
 const CornuStatistics *cornu_executable_statistics(const CornuExecutable *executable);
 
 /* What a compiler below the device, XLA, says of a program. What it does not say is 0. */
