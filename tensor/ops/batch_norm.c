@@ -1,3 +1,4 @@
+/* Batch normalization: recording it, and its gradient as one op. */
 #include "../tensor_internal.h"
 
 CornuTensor *cornu_op_batch_norm(CornuTensor *x, CornuTensor *scale, CornuTensor *offset,

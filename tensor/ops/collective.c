@@ -1,3 +1,4 @@
+/* Collectives: groups of shards, and the ops that sum, scatter and gather between them. */
 #include "../graph_internal.h"
 
 /* Whether any member is not 0: then all are listed, else position i has shard i. */

@@ -1,3 +1,4 @@
+/* Comparison and selection: recording and gradients. */
 #include "../tensor_internal.h"
 
 CornuTensor *cornu_op_compare(CornuTensor *a, CornuComparison comparison, CornuTensor *b)

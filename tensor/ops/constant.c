@@ -1,3 +1,4 @@
+/* Ops without operands: constants, indices along an axis, the number of the replica. */
 #include "../tensor_internal.h"
 
 /* A broadcast scalar: programs have no constant arrays. */

@@ -1,3 +1,4 @@
+/* Convolutions, also those that are their gradients: recording and gradients. */
 #include "../tensor_internal.h"
 
 static bool is_grouped(const CornuConvolution *c) { return c->groups != 0 && c->groups != 1; }

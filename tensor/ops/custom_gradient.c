@@ -1,3 +1,4 @@
+/* Custom gradients: notes for which value cornu_gradients uses another tensor, and a step. */
 #include "../graph_internal.h"
 
 CornuTensor *cornu_op_with_gradient(CornuTensor *y, CornuTensor *instead, CornuGradientStep *step,

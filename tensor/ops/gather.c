@@ -1,3 +1,4 @@
+/* Lookups of rows: indices, gathering, sums by index: recording and gradients. */
 #include "../tensor_internal.h"
 
 CornuTensor *cornu_op_indices(CornuTensor *x)

@@ -1,3 +1,4 @@
+/* Products of matrices: recording them, leading axes folded into rows, and gradients. */
 #include "../tensor_internal.h"
 
 static CornuTensor *record_matmul(CornuTensor *a, bool transpose_a, CornuTensor *b,

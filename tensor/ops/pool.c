@@ -1,3 +1,4 @@
+/* Pooling: recording and gradients. */
 #include "../tensor_internal.h"
 
 static CornuAttributes attributes_of(const CornuWindow *window)

@@ -1,3 +1,4 @@
+/* Random numbers and dropout: recording; the gradient of dropout draws the mask again. */
 #include "../tensor_internal.h"
 
 CornuTensor *cornu_op_random_uniform(CornuShape shape, CornuTensor *seed, CornuTensor *iteration,

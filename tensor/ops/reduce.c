@@ -1,3 +1,4 @@
+/* Reductions: maxima, means and indices of maxima; broadcast.c has sums. */
 #include "../function_internal.h"
 #include "../tensor_internal.h"
 

@@ -1,3 +1,4 @@
+/* Ops that move elements: recording, where two may cancel, and gradients. */
 #include "../graph_internal.h"
 
 static CornuTensor *record_shape(CornuOpId id, const CornuAttributes *attributes, CornuTensor *x)

@@ -1,3 +1,4 @@
+/* Softmax, its logarithm, one-hot and cross-entropy, over the last axis: recording, gradients. */
 #include "../tensor_internal.h"
 
 CornuTensor *cornu_op_softmax(CornuTensor *x)
