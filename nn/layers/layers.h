@@ -246,7 +246,6 @@ typedef struct {
 CornuLayer *cornu_dot_from(const CornuDotConfig *config);
 #define cornu_dot(...) cornu_dot_from(&(CornuDotConfig){ .unset = 0, __VA_ARGS__ })
 
-
 #ifdef __cplusplus
 }
 #endif

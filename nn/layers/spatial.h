@@ -228,7 +228,6 @@ CornuLayer *cornu_adaptive_max_pooling3d_from(const CornuAdaptivePoolingConfig *
 #define cornu_adaptive_max_pooling3d(...) \
     cornu_adaptive_max_pooling3d_from(&(CornuAdaptivePoolingConfig){ .unset = 0, __VA_ARGS__ })
 
-
 #ifdef __cplusplus
 }
 #endif

@@ -148,7 +148,6 @@ CornuStatus cornu_optimizer_set_learning_rate(CornuOptimizer *optimizer, double 
 /* The rate of the next step, also under a schedule. */
 CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, double *value);
 
-
 #ifdef __cplusplus
 }
 #endif

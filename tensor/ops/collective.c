@@ -9,7 +9,6 @@ static bool lists_members(const CornuGroups *groups)
     return false;
 }
 
-
 CornuStatus cornu_groups_check(const CornuGroups *groups, int shards)
 {
     const bool listed = lists_members(groups);
