@@ -1,6 +1,7 @@
 /* Making graphs: graph.h. */
 #include "graph.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "../../../device/memory_internal.h"
@@ -204,6 +205,12 @@ void cornu__lite_set_custom(CornuLiteGraph *graph, int op, const char *name, con
 const char *cornu__lite_operator_name(const CornuLiteOperator *op)
 {
     return op->custom ? op->custom : cornu__lite_code_name(op->code);
+}
+
+void cornu__lite_place(const CornuLiteGraph *graph, int op, CornuLitePlace *place)
+{
+    const char *name = cornu__lite_code_name(graph->operators[op].code);
+    snprintf(place->text, sizeof place->text, "operator %d, %s", op, name ? name : "unknown");
 }
 
 void cornu__lite_add_variable(CornuLiteGraph *graph, const char *name, int initial, int now,

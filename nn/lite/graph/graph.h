@@ -161,6 +161,10 @@ void cornu__lite_add_variable(CornuLiteGraph *graph, const char *name, int initi
 /* The name of an operator: "CONV_2D", or that of a custom one. */
 const char *cornu__lite_operator_name(const CornuLiteOperator *op);
 
+/* Where something failed, for messages: "operator 7, CONV_2D". */
+typedef struct { char text[96]; } CornuLitePlace;
+void cornu__lite_place(const CornuLiteGraph *graph, int op, CornuLitePlace *place);
+
 void cornu__lite_add_input(CornuLiteGraph *graph, int tensor, const char *name);
 void cornu__lite_add_output(CornuLiteGraph *graph, int tensor, const char *name);
 

@@ -47,14 +47,13 @@ bool cornu__lite_product(CornuLiteCode code, CornuLiteProduct *product)
     }
 }
 
-/* Operands and result have one scale. */
-static bool shares_scale(CornuLiteCode code)
+bool cornu__lite_shares_scale(CornuLiteCode code)
 {
     return code == CORNU_LITE_CONCATENATION || code == CORNU_LITE_MAXIMUM ||
            code == CORNU_LITE_MINIMUM;
 }
 
-static bool fixed_scale(CornuLiteCode code, CornuAffine *scale)
+bool cornu__lite_fixed_scale(CornuLiteCode code, CornuAffine *scale)
 {
     switch (code) {
     case CORNU_LITE_SOFTMAX:
@@ -78,7 +77,7 @@ static void share_scales(const CornuLiteGraph *graph, const int *from, bool *fix
 {
     for (int o = 0; o < graph->operator_count; o++) {
         const CornuLiteOperator *op = &graph->operators[o];
-        if (!shares_scale(op->code)) continue;
+        if (!cornu__lite_shares_scale(op->code)) continue;
         for (int i = 0; i < op->in_count; i++) {
             if (graph->tensors[op->in[i]].data) continue;
             const int root = root_of(from, op->in[i]);
@@ -110,7 +109,8 @@ CornuStatus cornu__lite_scales(const CornuLiteGraph *graph, const CornuLiteRange
         const int                y = op->out[0];
         if (cornu__lite_keeps_scale(op->code) && !graph->tensors[op->in[0]].data)
             from[y] = op->in[0];
-        fixed[y] = fixed_scale(op->code, &scales[y]) || shares_scale(op->code);
+        fixed[y] = cornu__lite_fixed_scale(op->code, &scales[y]) ||
+                   cornu__lite_shares_scale(op->code);
     }
     share_scales(graph, from, fixed, scales);
     for (int t = 0; t < graph->tensor_count; t++) scales[t] = scales[root_of(from, t)];

@@ -1,4 +1,4 @@
-/* Scales and zero points for to_int8.c. */
+/* Scales and zero points: which operators have which. */
 #ifndef CORNU_NN_LITE_SCALES_H
 #define CORNU_NN_LITE_SCALES_H
 
@@ -10,6 +10,12 @@ CornuAffine cornu__lite_scale_of(CornuLiteRange range);
 
 /* Whether an operator only moves or selects values of input 0, and its result has that scale. */
 bool cornu__lite_keeps_scale(CornuLiteCode code);
+
+/* Whether all its operands and its result have one scale. */
+bool cornu__lite_shares_scale(CornuLiteCode code);
+
+/* Whether its result always has the same scale, which is set. */
+bool cornu__lite_fixed_scale(CornuLiteCode code, CornuAffine *scale);
 
 /* The input that is a product's weights, its axis of output channels, and its bias; false for an
  * operator without. */

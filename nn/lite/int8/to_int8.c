@@ -173,13 +173,8 @@ static int rescaled(Work *work, int tensor, const CornuAffine *needed)
 /* The scale that operands must have: that of the result where they share one. */
 static const CornuAffine *needed_scale(const Work *work, const CornuLiteOperator *op)
 {
-    switch (op->code) {
-    case CORNU_LITE_CONCATENATION:
-    case CORNU_LITE_MAXIMUM:
-    case CORNU_LITE_MINIMUM:
-    case CORNU_LITE_PADV2: return &work->scales[op->out[0]];
-    default:               return NULL;
-    }
+    const bool shares = cornu__lite_shares_scale(op->code) || op->code == CORNU_LITE_PADV2;
+    return shares ? &work->scales[op->out[0]] : NULL;
 }
 
 static CornuStatus put_operator(Work *work, const CornuLiteOperator *op)
@@ -226,11 +221,9 @@ static CornuStatus put_graph(Work *work)
         cornu__lite_add_input(work->to, work->made[t], from->inputs[i].name);
     }
     for (int o = 0; o < from->operator_count; o++) {
-        const CornuStatus status = put_operator(work, &from->operators[o]);
-        const char       *name = cornu__lite_code_name(from->operators[o].code);
-        char              prefix[96];
-        snprintf(prefix, sizeof prefix, "operator %d, %s", o, name ? name : "unknown");
-        if (status != CORNU_OK) return cornu__fail_prefix(status, prefix);
+        CornuLitePlace place;
+        cornu__lite_place(from, o, &place);
+        CORNU__TRY(cornu__fail_prefix(put_operator(work, &from->operators[o]), place.text));
     }
     for (int i = 0; i < from->output_count; i++)
         cornu__lite_add_output(work->to, work->made[from->outputs[i].tensor],

@@ -3,46 +3,10 @@
 
 #include "steps.h"
 
-static const CornuLiteTensor *tensor_of(const CornuLiteStep *step, int number)
-{
-    return number == CORNU_LITE_NONE ? NULL : &step->graph->tensors[number];
-}
-
 const CornuLiteTensor *cornu__step_in(const CornuLiteStep *step, int i)
 {
-    return i < step->op->in_count ? tensor_of(step, step->op->in[i]) : NULL;
-}
-
-const CornuLiteTensor *cornu__step_out(const CornuLiteStep *step, int i)
-{
-    return tensor_of(step, step->op->out[i]);
-}
-
-const void *cornu__step_in_data(const CornuLiteStep *step, const CornuLiteBound *bound, int i)
-{
-    return bound->tensors[step->op->in[i]];
-}
-
-void *cornu__step_out_data(const CornuLiteStep *step, const CornuLiteBound *bound, int i)
-{
-    return bound->tensors[step->op->out[i]];
-}
-
-CornuStatus cornu__step_expect(const CornuLiteStep *step, int least, int most, int results)
-{
-    const CornuLiteOperator *op = step->op;
-    if (op->in_count < least || op->in_count > most || op->out_count != results)
-        return cornu__fail(CORNU_ERR_FORMAT, "has %d inputs and %d outputs, expected %d and %d",
-                           op->in_count, op->out_count, least, results);
-    for (int i = 0; i < least; i++)
-        if (!cornu__step_in(step, i))
-            return cornu__fail(CORNU_ERR_FORMAT, "input %d is missing", i);
-    for (int i = 0; i < results; i++) {
-        const CornuLiteTensor *out = cornu__step_out(step, i);
-        if (!out || out->data)
-            return cornu__fail(CORNU_ERR_FORMAT, "output %d is not a tensor to write", i);
-    }
-    return CORNU_OK;
+    const int number = i < step->op->in_count ? step->op->in[i] : CORNU_LITE_NONE;
+    return number == CORNU_LITE_NONE ? NULL : &step->graph->tensors[number];
 }
 
 CornuStatus cornu__step_affine(const CornuLiteTensor *tensor, CornuAffine *affine)
@@ -69,8 +33,11 @@ CornuStatus cornu__step_expect_rank(const CornuLiteTensor *tensor, int rank)
                        tensor->shape.rank, rank);
 }
 
-CornuStatus cornu__step_expect_same_scale(CornuAffine x, CornuAffine y)
+CornuStatus cornu__step_expect_scale(const CornuLiteStep *step, const CornuLiteTensor *tensor)
 {
+    const CornuAffine y = step->y;
+    CornuAffine       x;
+    CORNU__TRY(cornu__step_affine(tensor, &x));
     if (x.scale == y.scale && x.zero == y.zero) return CORNU_OK;
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "input has scale %g and zero point %d, output %g "
                        "and %d; expected the same", (double)x.scale, (int)x.zero,
@@ -79,13 +46,12 @@ CornuStatus cornu__step_expect_same_scale(CornuAffine x, CornuAffine y)
 
 const int32_t *cornu__step_integers(const CornuLiteTensor *tensor, int64_t count)
 {
-    if (!tensor || tensor->dtype != CORNU_LITE_I32 || !tensor->data ||
-        (count >= 0 && tensor->bytes != (size_t)count * sizeof(int32_t))) {
-        cornu__fail(CORNU_ERR_UNSUPPORTED, "tensor %s: expected %lld constant i32",
-                    tensor ? tensor->name : "(none)", (long long)count);
-        return NULL;
-    }
-    return tensor->data;
+    if (tensor && tensor->dtype == CORNU_LITE_I32 && tensor->data &&
+        (count < 0 || tensor->bytes == (size_t)count * sizeof(int32_t)))
+        return tensor->data;
+    cornu__fail(CORNU_ERR_UNSUPPORTED, "tensor %s: expected %lld constant i32",
+                tensor ? tensor->name : "(none)", (long long)count);
+    return NULL;
 }
 
 /* ---- Extents ---- */
@@ -94,11 +60,6 @@ void cornu__step_extents(const CornuLiteTensor *tensor, int64_t batch, int64_t *
 {
     for (int d = 0; d < tensor->shape.rank; d++)
         extents[d] = tensor->shape.extent[d] == CORNU_NONE ? batch : tensor->shape.extent[d];
-}
-
-int64_t cornu__step_tensor_count(const CornuLiteTensor *tensor, int64_t batch)
-{
-    return cornu__lite_count(tensor->shape, batch);
 }
 
 CornuStatus cornu__step_expect_extents(const CornuLiteTensor *tensor, int rank,
@@ -112,15 +73,13 @@ CornuStatus cornu__step_expect_extents(const CornuLiteTensor *tensor, int rank,
                        cornu_shape_print(&want, expected));
 }
 
-CornuStatus cornu__step_fused(const CornuLiteStep *step, CornuAffine y, CornuBounds *bounds)
+CornuStatus cornu__step_fused(CornuLiteStep *step)
 {
     const CornuLiteActivation activation = step->op->options.fused_activation;
     if (activation < CORNU_LITE_LINEAR || activation > CORNU_LITE_FUSED_RELU6)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "fused activation %d has no kernel of 8 bits",
                            (int)activation);
-    *bounds = cornu__int8_bounds((CornuFused)activation, y);
-    if (bounds->low > bounds->high)
-        return cornu__fail(CORNU_ERR_FORMAT,
-                           "the output's scale leaves no value of its activation");
-    return CORNU_OK;
+    step->bounds = cornu__int8_bounds((CornuFused)activation, step->y);
+    if (step->bounds.low <= step->bounds.high) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FORMAT, "the output's scale leaves no value of its activation");
 }

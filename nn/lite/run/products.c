@@ -5,23 +5,28 @@
 #include "../../../device/memory_internal.h"
 #include "steps.h"
 
+static const CornuLiteTensor *filter_of(const CornuLiteStep *step)
+{
+    return cornu__step_in(step, step->product.weights);
+}
+
 /* ---- Scales and operands ---- */
 
 /* Factors of `filters` outputs, of which the filter has scales along an axis, or one. */
-static CornuStatus scale_outputs(CornuLiteStep *step, const CornuLiteTensor *filter, int axis,
-                                 int64_t filters)
+static CornuStatus scale_outputs(CornuLiteStep *step, int64_t filters)
 {
+    const CornuLiteTensor       *filter = filter_of(step);
     const CornuLiteQuantization *q = &filter->quantization;
     if (filter->dtype != CORNU_LITE_I8 || !filter->data)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "tensor %s: expected a constant of i8",
                            filter->name);
-    if ((int64_t)filter->bytes != cornu__step_tensor_count(filter, 1))
+    if ((int64_t)filter->bytes != cornu__lite_count(filter->shape, 1))
         return cornu__fail(CORNU_ERR_FORMAT, "tensor %s: %zu bytes do not fit its shape",
                            filter->name, filter->bytes);
-    if (q->count != 1 && (q->count != filters || q->axis != axis))
+    if (q->count != 1 && (q->count != filters || q->axis != step->product.axis))
         return cornu__fail(CORNU_ERR_FORMAT, "tensor %s has %d scales along axis %d, expected 1 or "
                            "%lld along axis %d", filter->name, q->count, q->axis,
-                           (long long)filters, axis);
+                           (long long)filters, step->product.axis);
     step->multipliers = cornu__allocate((size_t)filters, sizeof *step->multipliers);
     step->factors = cornu__allocate((size_t)filters, sizeof *step->factors);
     if (!step->multipliers || !step->factors) return CORNU_ERR_MEMORY;
@@ -37,223 +42,164 @@ static CornuStatus scale_outputs(CornuLiteStep *step, const CornuLiteTensor *fil
     return CORNU_OK;
 }
 
-static CornuStatus bias_of(CornuLiteStep *step, int input, int64_t filters, const int32_t **bias)
+/* What all products have in common; the window is set. */
+static CornuStatus set_conv(CornuLiteStep *step)
 {
-    const CornuLiteTensor *tensor = cornu__step_in(step, input);
-    *bias = NULL;
-    if (!tensor) return CORNU_OK;
-    *bias = cornu__step_integers(tensor, filters);
-    return *bias ? CORNU_OK : CORNU_ERR_UNSUPPORTED;
+    const CornuShape       filter = filter_of(step)->shape;
+    const CornuLiteTensor *bias = cornu__step_in(step, step->product.bias);
+    const int64_t          filters = step->window.out_channels;
+    CORNU__TRY(scale_outputs(step, filters));
+    step->conv = (CornuInt8Conv){
+        .window = step->window, .filter_channels = filter.extent[filter.rank - 1],
+        .x_zero = step->x.zero, .y_zero = step->y.zero, .bounds = step->bounds,
+        .filter = filter_of(step)->data, .multipliers = step->multipliers
+    };
+    if (!bias) return CORNU_OK;
+    step->conv.bias = cornu__step_integers(bias, filters);
+    return step->conv.bias ? CORNU_OK : CORNU_ERR_UNSUPPORTED;
 }
 
 /* ---- Convolutions ---- */
 
-/* What all three have in common; the window is set. */
-static CornuStatus set_conv(CornuLiteStep *step, const CornuLiteTensor *filter, int axis, int bias)
+static CornuStatus set_window(CornuLiteStep *step)
 {
-    const int64_t filters = step->window.out_channels;
-    CornuStatus   status = scale_outputs(step, filter, axis, filters);
-    step->conv = (CornuInt8Conv){
-        .window = step->window, .filter_channels = filter->shape.extent[3],
-        .x_zero = step->x.zero, .y_zero = step->y.zero, .bounds = step->bounds,
-        .filter = filter->data, .multipliers = step->multipliers
-    };
-    return status == CORNU_OK ? bias_of(step, bias, filters, &step->conv.bias) : status;
+    const CornuLiteTensor *filter = filter_of(step);
+    CORNU__TRY(cornu__step_expect_rank(filter, 4));
+    return cornu__step_window(step, filter->shape.extent[1], filter->shape.extent[2]);
 }
 
+static CornuStatus expect_channels(const CornuLiteStep *step, bool fit)
+{
+    CornuText shape;
+    if (fit) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "filter %s of %lld channels to %lld",
+                       cornu_shape_print(&shape, filter_of(step)->shape),
+                       (long long)step->window.in_channels, (long long)step->window.out_channels);
+}
+
+/* Of all images of the block. */
 static CornuInt8Conv conv_of(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
     CornuInt8Conv conv = step->conv;
-    conv.window.batch = cornu__step_batch(step, bound);
+    conv.window.batch = bound->y_extents[0];
     return conv;
 }
 
-static void run_conv2d(const CornuLiteStep *step, const CornuLiteBound *bound)
+static void run_packed(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
-    const int8_t *x = cornu__step_in_data(step, bound, 0);
-    int8_t       *y = cornu__step_out_data(step, bound, 0);
+    cornu__int8_conv2d(step->packed, bound->y_extents[0], bound->x, bound->y, bound->scratch);
+}
+
+static void run_groups(const CornuLiteStep *step, const CornuLiteBound *bound)
+{
     const CornuInt8Conv conv = conv_of(step, bound);
-    if (step->packed) cornu__int8_conv2d(step->packed, conv.window.batch, x, y, bound->scratch);
-    else              cornu__int8_conv2d_reference(&conv, x, y);
+    cornu__int8_conv2d_reference(&conv, bound->x, bound->y);
 }
 
-static size_t packed_scratch(const CornuLiteStep *step, int64_t batch)
-{
-    (void)batch;
-    return cornu__int8_conv2d_scratch(step->packed);
-}
-
-/* Packs the filter, unless it has groups. */
 static CornuStatus pack(CornuLiteStep *step)
 {
-    if (step->conv.filter_channels != step->window.in_channels) return CORNU_OK;
     step->packed = cornu__int8_pack_create(&step->conv);
-    step->scratch = packed_scratch;
-    return step->packed ? CORNU_OK : CORNU_ERR_MEMORY;
+    if (!step->packed) return CORNU_ERR_MEMORY;
+    step->scratch = cornu__int8_conv2d_scratch(step->packed);
+    return CORNU_OK;
 }
 
 CornuStatus cornu__step_prepare_conv2d(CornuLiteStep *step)
 {
-    CornuStatus status = cornu__step_expect(step, 2, 3, 1);
-    if (status != CORNU_OK) return status;
-    const CornuLiteTensor *x = cornu__step_in(step, 0), *filter = cornu__step_in(step, 1);
-    const CornuLiteTensor *y = cornu__step_out(step, 0);
-    status = cornu__step_expect_rank(filter, 4);
-    if (status != CORNU_OK) return status;
-    const int64_t *extents = filter->shape.extent;
-    status = cornu__step_window(step, x, y, extents[1], extents[2]);
-    if (status == CORNU_OK) status = cornu__step_expect_window(step, x, y);
-    if (status != CORNU_OK) return status;
-    const CornuInt8Window *w = &step->window;
-    if (extents[0] != w->out_channels || extents[3] < 1 || w->in_channels % extents[3] != 0 ||
-        w->out_channels % (w->in_channels / extents[3]) != 0) {
-        CornuText shape;
-        return cornu__fail(CORNU_ERR_SHAPE, "filter %s of %lld channels to %lld",
-                           cornu_shape_print(&shape, filter->shape), (long long)w->in_channels,
-                           (long long)w->out_channels);
-    }
-    step->run = run_conv2d;
-    status = set_conv(step, filter, 0, 2);
-    return status == CORNU_OK ? pack(step) : status;
+    CORNU__TRY(set_window(step));
+    CORNU__TRY(cornu__step_expect_window(step));
+    const int64_t  in = step->window.in_channels, out = step->window.out_channels;
+    const int64_t *filter = filter_of(step)->shape.extent;
+    CORNU__TRY(expect_channels(step, filter[0] == out && filter[3] >= 1 && in % filter[3] == 0 &&
+                                     out % (in / filter[3]) == 0));
+    CORNU__TRY(set_conv(step));
+    step->run = filter[3] == in ? run_packed : run_groups;
+    return filter[3] == in ? pack(step) : CORNU_OK;
 }
 
 static void run_depthwise(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
     const CornuInt8Conv conv = conv_of(step, bound);
-    cornu__int8_depthwise(&conv, cornu__step_in_data(step, bound, 0),
-                          cornu__step_out_data(step, bound, 0), bound->scratch);
-}
-
-static size_t depthwise_scratch(const CornuLiteStep *step, int64_t batch)
-{
-    (void)batch;
-    return cornu__int8_depthwise_scratch(&step->conv);
+    cornu__int8_depthwise(&conv, bound->x, bound->y, bound->scratch);
 }
 
 CornuStatus cornu__step_prepare_depthwise(CornuLiteStep *step)
 {
-    CornuStatus status = cornu__step_expect(step, 2, 3, 1);
-    if (status != CORNU_OK) return status;
-    const CornuLiteTensor *x = cornu__step_in(step, 0), *filter = cornu__step_in(step, 1);
-    const CornuLiteTensor *y = cornu__step_out(step, 0);
-    status = cornu__step_expect_rank(filter, 4);
-    if (status != CORNU_OK) return status;
-    const int64_t *extents = filter->shape.extent;
-    status = cornu__step_window(step, x, y, extents[1], extents[2]);
-    if (status == CORNU_OK) status = cornu__step_expect_window(step, x, y);
-    if (status != CORNU_OK) return status;
-    const CornuInt8Window *w = &step->window;
-    if (extents[0] != 1 || extents[3] != w->out_channels || w->in_channels < 1 ||
-        w->out_channels % w->in_channels != 0) {
-        CornuText shape;
-        return cornu__fail(CORNU_ERR_SHAPE, "filter %s of %lld channels to %lld",
-                           cornu_shape_print(&shape, filter->shape), (long long)w->in_channels,
-                           (long long)w->out_channels);
-    }
+    CORNU__TRY(set_window(step));
+    CORNU__TRY(cornu__step_expect_window(step));
+    const int64_t  in = step->window.in_channels, out = step->window.out_channels;
+    const int64_t *filter = filter_of(step)->shape.extent;
+    CORNU__TRY(expect_channels(step, filter[0] == 1 && filter[3] == out && in >= 1 &&
+                                     out % in == 0));
+    CORNU__TRY(set_conv(step));
     step->run = run_depthwise;
-    step->scratch = depthwise_scratch;
-    return set_conv(step, filter, 3, 2);
+    step->scratch = cornu__int8_depthwise_scratch(&step->conv);
+    return CORNU_OK;
 }
 
 static void run_transpose_conv(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
     const CornuInt8Conv conv = conv_of(step, bound);
-    cornu__int8_transpose_conv(&conv, cornu__step_in_data(step, bound, 2),
-                               cornu__step_out_data(step, bound, 0), bound->scratch);
+    cornu__int8_transpose_conv(&conv, bound->x, bound->y, bound->scratch);
 }
 
-static size_t transpose_conv_scratch(const CornuLiteStep *step, int64_t batch)
+/* Padding along an axis of the convolution from y to x. */
+static int64_t pad_back(const CornuLiteStep *step, int64_t out, int64_t size, int64_t stride)
 {
-    (void)batch;
-    return cornu__int8_transpose_conv_scratch(&step->conv);
+    return cornu__step_pad_before(out, cornu__step_out_extent(step, out, size, stride, 1), size,
+                                  stride, 1);
 }
 
 /* Input 0 repeats the extents of y, with whatever batch. */
 CornuStatus cornu__step_prepare_transpose_conv(CornuLiteStep *step)
 {
-    CornuStatus status = cornu__step_expect(step, 3, 4, 1);
-    if (status != CORNU_OK) return status;
-    const CornuLiteTensor *filter = cornu__step_in(step, 1), *x = cornu__step_in(step, 2);
-    const CornuLiteTensor *y = cornu__step_out(step, 0);
-    status = cornu__step_expect_rank(filter, 4);
-    if (status != CORNU_OK) return status;
-    const int64_t *extents = filter->shape.extent;
-    status = cornu__step_window(step, x, y, extents[1], extents[2]);
-    if (status != CORNU_OK) return status;
     CornuInt8Window *w = &step->window;
-    if (extents[0] != w->out_channels || extents[3] != w->in_channels ||
-        x->shape.extent[0] != y->shape.extent[0]) {
-        CornuText shape;
-        return cornu__fail(CORNU_ERR_SHAPE, "filter %s of %lld channels to %lld",
-                           cornu_shape_print(&shape, filter->shape), (long long)w->in_channels,
-                           (long long)w->out_channels);
-    }
-    /* The padding of the convolution from y to x. */
-    const int64_t height = step->op->options.padding == CORNU_LITE_SAME
-                           ? (w->out_height + w->stride_height - 1) / w->stride_height
-                           : (w->out_height - w->height + w->stride_height) / w->stride_height;
-    const int64_t width = step->op->options.padding == CORNU_LITE_SAME
-                          ? (w->out_width + w->stride_width - 1) / w->stride_width
-                          : (w->out_width - w->width + w->stride_width) / w->stride_width;
-    w->pad_height = cornu__step_pad_before(w->out_height, height, w->height, w->stride_height, 1);
-    w->pad_width = cornu__step_pad_before(w->out_width, width, w->width, w->stride_width, 1);
+    CORNU__TRY(set_window(step));
+    const int64_t *filter = filter_of(step)->shape.extent;
+    CORNU__TRY(expect_channels(step, filter[0] == w->out_channels && filter[3] == w->in_channels &&
+                                     step->in->shape.extent[0] == step->out->shape.extent[0]));
+    w->pad_height = pad_back(step, w->out_height, w->height, w->stride_height);
+    w->pad_width = pad_back(step, w->out_width, w->width, w->stride_width);
+    CORNU__TRY(set_conv(step));
     step->run = run_transpose_conv;
-    step->scratch = transpose_conv_scratch;
-    return set_conv(step, filter, 0, 3);
+    step->scratch = cornu__int8_transpose_conv_scratch(&step->conv);
+    return CORNU_OK;
 }
 
 /* ---- Fully connected ---- */
 
 static void run_fully_connected(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
-    const int64_t rows = cornu__step_tensor_count(cornu__step_out(step, 0), bound->batch) /
-                         step->window.out_channels;
-    cornu__int8_conv2d(step->packed, rows, cornu__step_in_data(step, bound, 0),
-                       cornu__step_out_data(step, bound, 0), bound->scratch);
+    cornu__int8_conv2d(step->packed, bound->count / step->window.out_channels, bound->x, bound->y,
+                       bound->scratch);
 }
 
 /* (…, K) by (U, K) to (…, U): a convolution of images of one pixel. */
 CornuStatus cornu__step_prepare_fully_connected(CornuLiteStep *step)
 {
-    CornuStatus status = cornu__step_expect(step, 2, 3, 1);
-    if (status != CORNU_OK) return status;
-    const CornuLiteTensor *x = cornu__step_in(step, 0), *filter = cornu__step_in(step, 1);
-    const CornuLiteTensor *y = cornu__step_out(step, 0);
-    status = cornu__step_affine(x, &step->x);
-    if (status == CORNU_OK) status = cornu__step_affine(y, &step->y);
-    if (status == CORNU_OK) status = cornu__step_expect_rank(filter, 2);
-    if (status == CORNU_OK) status = cornu__step_fused(step, step->y, &step->bounds);
-    if (status != CORNU_OK) return status;
+    const CornuShape x = step->in->shape, filter = filter_of(step)->shape, y = step->out->shape;
+    CORNU__TRY(cornu__step_expect_rank(filter_of(step), 2));
+    CORNU__TRY(cornu__step_fused(step));
     if (step->op->options.weights_format != 0)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "weights of format %d",
                            (int)step->op->options.weights_format);
-    const int64_t units = filter->shape.extent[0], sum = filter->shape.extent[1];
-    const int     rank = y->shape.rank;
+    const int64_t units = filter.extent[0], sum = filter.extent[1];
     /* With two batches the counts differ, so that rows are the same for any. */
     for (int64_t batch = 1; batch <= 2; batch++)
-        if (units < 1 || sum < 1 || rank < 1 || y->shape.extent[rank - 1] != units ||
-            cornu__step_tensor_count(x, batch) % sum != 0 ||
-            cornu__step_tensor_count(x, batch) / sum !=
-            cornu__step_tensor_count(y, batch) / units) {
+        if (units < 1 || sum < 1 || y.rank < 1 || y.extent[y.rank - 1] != units ||
+            cornu__lite_count(x, batch) % sum != 0 ||
+            cornu__lite_count(x, batch) / sum != cornu__lite_count(y, batch) / units) {
             CornuText in, by, out;
-            return cornu__fail(CORNU_ERR_SHAPE, "%s by %s to %s",
-                               cornu_shape_print(&in, x->shape),
-                               cornu_shape_print(&by, filter->shape),
-                               cornu_shape_print(&out, y->shape));
+            return cornu__fail(CORNU_ERR_SHAPE, "%s by %s to %s", cornu_shape_print(&in, x),
+                               cornu_shape_print(&by, filter), cornu_shape_print(&out, y));
         }
-    status = scale_outputs(step, filter, 0, units);
-    if (status != CORNU_OK) return status;
     step->window = (CornuInt8Window){
         .batch = 1, .in_height = 1, .in_width = 1, .in_channels = sum, .out_height = 1,
         .out_width = 1, .out_channels = units, .height = 1, .width = 1, .stride_height = 1,
         .stride_width = 1, .dilation_height = 1, .dilation_width = 1
     };
-    step->conv = (CornuInt8Conv){
-        .window = step->window, .filter_channels = sum, .x_zero = step->x.zero,
-        .y_zero = step->y.zero, .bounds = step->bounds, .filter = filter->data,
-        .multipliers = step->multipliers, .factors = step->factors
-    };
-    status = bias_of(step, 2, units, &step->conv.bias);
+    CORNU__TRY(set_conv(step));
+    step->conv.factors = step->factors;
     step->run = run_fully_connected;
-    return status == CORNU_OK ? pack(step) : status;
+    return pack(step);
 }

@@ -7,10 +7,6 @@
 #include "../../../device/memory_internal.h"
 #include "steps.h"
 
-/* Rows that a thread takes through all operators at once: products have some rows, and the values
- * between operators stay in the cache. */
-enum { BLOCK_ROWS = 8 };
-
 /* Where the tensors of a block are; slots are used again once no later operator reads them. */
 typedef struct {
     size_t *offsets;     /* of each tensor in a thread's memory */
@@ -22,8 +18,7 @@ struct CornuLiteRun {
     const CornuLiteGraph *graph;
     CornuLiteStep        *steps;
     int                   step_count;
-    bool                  batched;        /* the batch is unknown, so blocks have several rows */
-    int64_t               block_rows;
+    int64_t               block_rows;     /* 1 unless the batch is unknown */
     Layout                layout;
     CornuThreads         *threads;
     unsigned char        *memory;         /* of all threads */
@@ -34,7 +29,7 @@ static size_t padded(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 static size_t tensor_bytes(const CornuLiteTensor *tensor, int64_t batch)
 {
-    return (size_t)cornu__step_tensor_count(tensor, batch) *
+    return (size_t)cornu__lite_count(tensor->shape, batch) *
            cornu__lite_dtype_size(tensor->dtype);
 }
 
@@ -45,7 +40,8 @@ static CornuStatus check_tensor(const CornuLiteTensor *tensor)
 {
     CornuText     shape;
     const int64_t most = INT64_C(1) << 40;
-    int64_t       count = (int64_t)cornu__lite_dtype_size(tensor->dtype) * BLOCK_ROWS;
+    int64_t       count = (int64_t)cornu__lite_dtype_size(tensor->dtype) *
+                          CORNU_LITE_BLOCK_ROWS;
     for (int d = 0; d < tensor->shape.rank; d++) {
         const int64_t extent = tensor->shape.extent[d];
         if (extent == CORNU_NONE && d == 0 && !tensor->data) continue;
@@ -99,98 +95,108 @@ static CornuStatus check_order(const CornuLiteGraph *graph, bool *ready)
 
 static CornuStatus check_graph(const CornuLiteGraph *graph)
 {
-    CornuStatus status = graph->status;
-    if (status != CORNU_OK) return cornu__fail(status, "the graph is not complete");
+    if (graph->status) return cornu__fail(graph->status, "the graph is not complete");
     if (graph->variable_count)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "the variable %s: states have no kernel of 8 "
                            "bits", graph->variables[0].name);
-    for (int t = 0; t < graph->tensor_count && status == CORNU_OK; t++)
-        status = check_tensor(&graph->tensors[t]);
-    if (status != CORNU_OK) return status;
+    for (int t = 0; t < graph->tensor_count; t++) CORNU__TRY(check_tensor(&graph->tensors[t]));
     bool *ready = cornu__allocate((size_t)graph->tensor_count + 1, sizeof *ready);
     if (!ready) return CORNU_ERR_MEMORY;
-    status = check_order(graph, ready);
+    const CornuStatus status = check_order(graph, ready);
     cornu__release(ready);
     return status;
 }
 
+CornuStatus cornu__lite_run_check(const CornuLiteGraph *graph)
+{
+    for (int o = 0, kernel; o < graph->operator_count; o++)
+        CORNU__TRY(cornu__step_find(graph, o, &kernel));
+    return CORNU_OK;
+}
+
 /* ---- Memory ---- */
 
+/* Memory that holds one tensor after another. */
 typedef struct {
-    size_t bytes;
+    size_t bytes, place;
     int    free_after;   /* the last operator that reads what it holds; -1: free */
 } Slot;
 
-/* A slot that is free before operator `op`: the smallest that fits, or else the largest, grown. */
-static int take_slot(Slot *slots, int *count, size_t bytes, int op, int last)
+/* What place() works on: the slots, the slot of each tensor, and the last operator that reads it. */
+typedef struct {
+    Slot *slots;
+    int   count;
+    int  *slot_of, *last;
+} Slots;
+
+/* Puts a tensor into a slot that is free before operator `op`: the smallest that fits, or else the
+ * largest, grown. */
+static void take_slot(Slots *of, int tensor, size_t bytes, int op)
 {
-    int best = -1;
-    for (int s = 0; s < *count; s++) {
+    Slot *const slots = of->slots;
+    int         best = -1;
+    for (int s = 0; s < of->count; s++) {
         if (slots[s].free_after >= op) continue;
         const bool fits = slots[s].bytes >= bytes;
         if (best < 0 || (fits ? slots[best].bytes < bytes || slots[s].bytes < slots[best].bytes
                               : slots[best].bytes < bytes && slots[s].bytes > slots[best].bytes))
             best = s;
     }
-    if (best < 0) best = (*count)++;
+    if (best < 0) best = of->count++;
     if (slots[best].bytes < bytes) slots[best].bytes = bytes;
-    slots[best].free_after = last;
-    return best;
+    slots[best].free_after = of->last[tensor];
+    of->slot_of[tensor] = best;
+}
+
+static void fill_slots(const CornuLiteRun *run, Slots *of)
+{
+    const CornuLiteGraph *graph = run->graph;
+    for (int o = 0; o < graph->operator_count; o++) {
+        const CornuLiteOperator *op = &graph->operators[o];
+        for (int i = 0; i < op->in_count; i++)
+            if (op->in[i] >= 0) of->last[op->in[i]] = o;
+        for (int i = 0; i < op->out_count; i++) of->last[op->out[i]] = o;
+    }
+    for (int i = 0; i < graph->output_count; i++)
+        of->last[graph->outputs[i].tensor] = graph->operator_count;
+    for (int i = 0; i < graph->input_count; i++) {
+        const int t = graph->inputs[i].tensor;
+        take_slot(of, t, tensor_bytes(&graph->tensors[t], run->block_rows), 0);
+    }
+    for (int o = 0; o < graph->operator_count; o++)
+        for (int i = 0; i < graph->operators[o].out_count; i++) {
+            const int t = graph->operators[o].out[i];
+            take_slot(of, t, tensor_bytes(&graph->tensors[t], run->block_rows), o);
+        }
 }
 
 static CornuStatus place(CornuLiteRun *run)
 {
     const CornuLiteGraph *graph = run->graph;
     const size_t          count = (size_t)graph->tensor_count + 1;
-    Slot *slots = cornu__allocate(count, sizeof *slots);
-    int  *last = cornu__allocate(count, sizeof *last);
-    int  *slot_of = cornu__allocate(count, sizeof *slot_of);
-    size_t *starts = cornu__allocate(count, sizeof *starts);
+    size_t                bytes = 0, scratch = 0;
+    Slots                 of = { .slots = cornu__allocate(count, sizeof *of.slots),
+                                 .slot_of = cornu__allocate(count, sizeof *of.slot_of),
+                                 .last = cornu__allocate(count, sizeof *of.last) };
     run->layout.offsets = cornu__allocate(count, sizeof *run->layout.offsets);
-    CornuStatus status = CORNU_ERR_MEMORY;
-    if (!slots || !last || !slot_of || !starts || !run->layout.offsets) goto end;
-
-    int slot_count = 0;
-    for (int t = 0; t < graph->tensor_count; t++) slot_of[t] = -1;
-    for (int o = 0; o < graph->operator_count; o++)
-        for (int i = 0; i < graph->operators[o].in_count; i++)
-            if (graph->operators[o].in[i] >= 0) last[graph->operators[o].in[i]] = o;
-    for (int i = 0; i < graph->output_count; i++)
-        last[graph->outputs[i].tensor] = graph->operator_count;
-    for (int i = 0; i < graph->input_count; i++) {
-        const int t = graph->inputs[i].tensor;
-        slot_of[t] = take_slot(slots, &slot_count, tensor_bytes(&graph->tensors[t],
-                                                                run->block_rows), 0, last[t]);
-    }
-    for (int o = 0; o < graph->operator_count; o++)
-        for (int i = 0; i < graph->operators[o].out_count; i++) {
-            const int t = graph->operators[o].out[i];
-            if (last[t] < o) last[t] = o;
-            slot_of[t] = take_slot(slots, &slot_count, tensor_bytes(&graph->tensors[t],
-                                                                    run->block_rows), o, last[t]);
+    const bool room = of.slots && of.slot_of && of.last && run->layout.offsets;
+    if (room) {
+        fill_slots(run, &of);
+        for (int s = 0; s < of.count; s++) {
+            of.slots[s].place = bytes;
+            bytes += padded(of.slots[s].bytes);
         }
-    size_t bytes = 0;
-    for (int s = 0; s < slot_count; s++) {
-        starts[s] = bytes;
-        bytes += padded(slots[s].bytes);
+        for (int t = 0; t < graph->tensor_count; t++)
+            if (!graph->tensors[t].data) run->layout.offsets[t] = of.slots[of.slot_of[t]].place;
     }
-    for (int t = 0; t < graph->tensor_count; t++)
-        if (slot_of[t] >= 0) run->layout.offsets[t] = starts[slot_of[t]];
+    for (int o = 0; o < run->step_count; o++)
+        if (run->steps[o].scratch > scratch) scratch = run->steps[o].scratch;
     run->layout.scratch = bytes;
-    size_t scratch = 0;
-    for (int o = 0; o < run->step_count; o++) {
-        const CornuLiteStep *step = &run->steps[o];
-        const size_t needed = step->scratch ? step->scratch(step, run->block_rows) : 0;
-        if (needed > scratch) scratch = needed;
-    }
     run->layout.bytes = bytes + padded(scratch);
-    status = CORNU_OK;
-end:
-    cornu__release(slots);
-    cornu__release(last);
-    cornu__release(slot_of);
-    cornu__release(starts);
-    return status;
+    cornu__release(of.slots);
+    cornu__release(of.slot_of);
+    cornu__release(of.last);
+    return room ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 /* Memory of each thread, and where each tensor is in it. */
@@ -210,33 +216,35 @@ static CornuStatus bind(CornuLiteRun *run)
     return CORNU_OK;
 }
 
+static CornuStatus set_up(CornuLiteRun *run, int threads)
+{
+    const CornuLiteGraph *graph = run->graph;
+    run->block_rows = 1;
+    if (graph->input_count > 0) {
+        const CornuShape x = graph->tensors[graph->inputs[0].tensor].shape;
+        if (x.rank > 0 && x.extent[0] == CORNU_NONE) run->block_rows = CORNU_LITE_BLOCK_ROWS;
+    }
+    run->steps = cornu__allocate((size_t)graph->operator_count + 1, sizeof *run->steps);
+    if (!run->steps) return CORNU_ERR_MEMORY;
+    while (run->step_count < graph->operator_count) {
+        const int o = run->step_count++;
+        CORNU__TRY(cornu__step_prepare(graph, o, &run->steps[o]));
+    }
+    run->threads = cornu__threads_create(threads > 0 ? threads : cornu__cpu_threads());
+    if (!run->threads) return CORNU_ERR_MEMORY;
+    CORNU__TRY(place(run));
+    return bind(run);
+}
+
 CornuLiteRun *cornu__lite_run_create(const CornuLiteGraph *graph, int threads)
 {
+    CornuIsa isa;
     if (cornu__refused()) return NULL;
-    CornuIsa    isa;
-    CornuStatus status = cornu__cpu_isa(&isa);
-    if (status == CORNU_OK) status = check_graph(graph);
-    if (status != CORNU_OK) return cornu__null();
+    if (cornu__cpu_isa(&isa) || check_graph(graph)) return cornu__null();
     CornuLiteRun *run = cornu__allocate(1, sizeof *run);
     if (!run) return cornu__null();
     run->graph = graph;
-    run->batched = graph->input_count > 0 &&
-                   graph->tensors[graph->inputs[0].tensor].shape.rank > 0 &&
-                   graph->tensors[graph->inputs[0].tensor].shape.extent[0] == CORNU_NONE;
-    run->block_rows = run->batched ? BLOCK_ROWS : 1;
-    run->steps = cornu__allocate((size_t)graph->operator_count + 1, sizeof *run->steps);
-    if (!run->steps) status = CORNU_ERR_MEMORY;
-    for (int o = 0; o < graph->operator_count && status == CORNU_OK; o++) {
-        status = cornu__step_prepare(graph, o, &run->steps[o]);
-        run->step_count = o + 1;
-    }
-    if (status == CORNU_OK) {
-        run->threads = cornu__threads_create(threads > 0 ? threads : cornu__cpu_threads());
-        if (!run->threads) status = CORNU_ERR_MEMORY;
-    }
-    if (status == CORNU_OK) status = place(run);
-    if (status == CORNU_OK) status = bind(run);
-    if (status == CORNU_OK) return run;
+    if (set_up(run, threads) == CORNU_OK) return run;
     cornu__lite_run_free(run);
     return cornu__null();
 }
@@ -279,7 +287,7 @@ static void run_block(void *context, int64_t block, int thread)
         memcpy(bound.tensors[t], (const char *)call->in[i] + (size_t)first * row,
                (size_t)bound.batch * row);
     }
-    for (int o = 0; o < run->step_count; o++) run->steps[o].run(&run->steps[o], &bound);
+    for (int o = 0; o < run->step_count; o++) cornu__lite_step_run(&run->steps[o], &bound);
     for (int i = 0; i < graph->output_count; i++) {
         const int    t = graph->outputs[i].tensor;
         const size_t row = tensor_bytes(&graph->tensors[t], 1);

@@ -10,6 +10,10 @@
 
 typedef struct CornuLiteRun CornuLiteRun;
 
+/* Whether all operators of a graph, which may still be one of f32, have kernels:
+ * CORNU_ERR_UNSUPPORTED naming the first that has none. */
+CornuStatus cornu__lite_run_check(const CornuLiteGraph *graph);
+
 /* Checks every operator and packs its weights. The graph must outlive the run. `threads` share the
  * rows of a batch; 0 is one for each processor. NULL with CORNU_ERR_UNSUPPORTED for an operator
  * that has no kernel, CORNU_ERR_SHAPE or CORNU_ERR_FORMAT where a graph is not consistent, and

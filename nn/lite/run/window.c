@@ -9,16 +9,25 @@ int64_t cornu__step_pad_before(int64_t in, int64_t out, int64_t size, int64_t st
     return total > 0 ? total / 2 : 0;
 }
 
+int64_t cornu__step_out_extent(const CornuLiteStep *step, int64_t in, int64_t size, int64_t stride,
+                               int64_t dilation)
+{
+    const int64_t reach = (size - 1) * dilation + 1;
+    if (step->op->options.padding == CORNU_LITE_SAME) return (in + stride - 1) / stride;
+    return in < reach ? 0 : (in - reach) / stride + 1;
+}
+
 static int64_t positive(int32_t option) { return option == 0 ? 1 : option; }
 
-static CornuStatus set_window(CornuLiteStep *step, const CornuLiteTensor *in,
-                              const CornuLiteTensor *out, int64_t height, int64_t width)
+CornuStatus cornu__step_window(CornuLiteStep *step, int64_t height, int64_t width)
 {
     const CornuLiteOptions *o = &step->op->options;
     CornuInt8Window        *w = &step->window;
-    int64_t                 x[4], y[4];
-    cornu__step_extents(in, 1, x);
-    cornu__step_extents(out, 1, y);
+    int64_t                 x[CORNU_INT8_RANK], y[CORNU_INT8_RANK];
+    CORNU__TRY(cornu__step_expect_rank(step->in, 4));
+    CORNU__TRY(cornu__step_expect_rank(step->out, 4));
+    cornu__step_extents(step->in, 1, x);
+    cornu__step_extents(step->out, 1, y);
     *w = (CornuInt8Window){
         .batch = 1, .in_height = x[1], .in_width = x[2], .in_channels = x[3], .out_height = y[1],
         .out_width = y[2], .out_channels = y[3], .height = height, .width = width,
@@ -42,161 +51,103 @@ static CornuStatus set_window(CornuLiteStep *step, const CornuLiteTensor *in,
                                            w->stride_height, w->dilation_height);
     w->pad_width = cornu__step_pad_before(w->in_width, w->out_width, width, w->stride_width,
                                           w->dilation_width);
-    return CORNU_OK;
+    return cornu__step_fused(step);
 }
 
-static int64_t out_extent(const CornuLiteStep *step, int64_t in, int64_t size, int64_t stride,
-                          int64_t dilation)
-{
-    const int64_t reach = (size - 1) * dilation + 1;
-    if (step->op->options.padding == CORNU_LITE_SAME) return (in + stride - 1) / stride;
-    return in < reach ? 0 : (in - reach) / stride + 1;
-}
-
-CornuStatus cornu__step_expect_window(const CornuLiteStep *step, const CornuLiteTensor *in,
-                                      const CornuLiteTensor *out)
+CornuStatus cornu__step_expect_window(const CornuLiteStep *step)
 {
     const CornuInt8Window *w = &step->window;
     const int64_t expected[] = {
-        in->shape.extent[0], out_extent(step, w->in_height, w->height, w->stride_height,
-                                        w->dilation_height),
-        out_extent(step, w->in_width, w->width, w->stride_width, w->dilation_width),
+        step->in->shape.extent[0],
+        cornu__step_out_extent(step, w->in_height, w->height, w->stride_height, w->dilation_height),
+        cornu__step_out_extent(step, w->in_width, w->width, w->stride_width, w->dilation_width),
         w->out_channels
     };
-    return cornu__step_expect_extents(out, 4, expected);
-}
-
-CornuStatus cornu__step_window(CornuLiteStep *step, const CornuLiteTensor *in,
-                               const CornuLiteTensor *out, int64_t height, int64_t width)
-{
-    CornuStatus status = cornu__step_affine(in, &step->x);
-    if (status == CORNU_OK) status = cornu__step_affine(out, &step->y);
-    if (status == CORNU_OK) status = cornu__step_expect_rank(in, 4);
-    if (status == CORNU_OK) status = cornu__step_expect_rank(out, 4);
-    if (status == CORNU_OK) status = set_window(step, in, out, height, width);
-    if (status == CORNU_OK) status = cornu__step_fused(step, step->y, &step->bounds);
-    return status;
-}
-
-int64_t cornu__step_batch(const CornuLiteStep *step, const CornuLiteBound *bound)
-{
-    const int64_t images = cornu__step_out(step, 0)->shape.extent[0];
-    return images == CORNU_NONE ? bound->batch : images;
+    return cornu__step_expect_extents(step->out, 4, expected);
 }
 
 /* ---- Pools, means, resizing ---- */
 
-static CornuInt8Window window_of(const CornuLiteStep *step, int64_t batch)
+/* Of all images of the block. */
+static CornuInt8Window window_of(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
     CornuInt8Window window = step->window;
-    window.batch = batch;
+    window.batch = bound->y_extents[0];
     return window;
 }
 
 static void run_pool(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
-    const CornuInt8Window window = window_of(step, cornu__step_batch(step, bound));
+    const CornuInt8Window window = window_of(step, bound);
     (step->op->code == CORNU_LITE_MAX_POOL_2D ? cornu__int8_max_pool : cornu__int8_average_pool)(
-        &window, step->bounds, cornu__step_in_data(step, bound, 0),
-        cornu__step_out_data(step, bound, 0));
+        &window, step->bounds, bound->x, bound->y);
 }
 
 CornuStatus cornu__step_prepare_pool(CornuLiteStep *step)
 {
-    CornuStatus status = cornu__step_expect(step, 1, 1, 1);
-    if (status != CORNU_OK) return status;
-    const CornuLiteTensor  *x = cornu__step_in(step, 0), *y = cornu__step_out(step, 0);
-    const CornuLiteOptions *o = &step->op->options;
-    status = cornu__step_window(step, x, y, o->filter_h, o->filter_w);
-    if (status == CORNU_OK) status = cornu__step_expect_window(step, x, y);
-    if (status == CORNU_OK) status = cornu__step_expect_same_scale(step->x, step->y);
-    if (status == CORNU_OK && step->window.in_channels != step->window.out_channels)
-        status = cornu__fail(CORNU_ERR_SHAPE, "tensor %s has %lld channels, %s has %lld", x->name,
-                             (long long)step->window.in_channels, y->name,
-                             (long long)step->window.out_channels);
+    const CornuInt8Window *w = &step->window;
     step->run = run_pool;
-    return status;
+    CORNU__TRY(cornu__step_window(step, step->op->options.filter_h, step->op->options.filter_w));
+    CORNU__TRY(cornu__step_expect_window(step));
+    if (w->in_channels == w->out_channels) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "tensor %s has %lld channels, %s has %lld", step->in->name,
+                       (long long)w->in_channels, step->out->name, (long long)w->out_channels);
 }
 
 static void run_resize(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
-    const CornuInt8Window   window = window_of(step, cornu__step_batch(step, bound));
+    const CornuInt8Window   window = window_of(step, bound);
     const CornuLiteOptions *o = &step->op->options;
-    cornu__int8_resize_nearest(&window, o->align_corners, o->half_pixel_centers,
-                               cornu__step_in_data(step, bound, 0),
-                               cornu__step_out_data(step, bound, 0));
+    cornu__int8_resize_nearest(&window, o->align_corners, o->half_pixel_centers, bound->x,
+                               bound->y);
 }
 
 CornuStatus cornu__step_prepare_resize(CornuLiteStep *step)
 {
-    CornuStatus status = cornu__step_expect(step, 2, 2, 1);
-    if (status != CORNU_OK) return status;
-    const CornuLiteTensor *x = cornu__step_in(step, 0), *y = cornu__step_out(step, 0);
-    const int32_t         *size = cornu__step_integers(cornu__step_in(step, 1), 2);
+    const int64_t *extents = step->in->shape.extent;
+    const int32_t *size = cornu__step_integers(cornu__step_in(step, 1), 2);
     if (!size) return CORNU_ERR_UNSUPPORTED;
-    status = cornu__step_window(step, x, y, 1, 1);
-    if (status == CORNU_OK) status = cornu__step_expect_same_scale(step->x, step->y);
-    if (status != CORNU_OK) return status;
     step->run = run_resize;
+    CORNU__TRY(cornu__step_window(step, 1, 1));
     return cornu__step_expect_extents(
-        y, 4, (int64_t[]){ x->shape.extent[0], size[0], size[1], x->shape.extent[3] });
-}
-
-static void run_reduce_max(const CornuLiteStep *step, const CornuLiteBound *bound)
-{
-    const CornuLiteTensor *x = cornu__step_in(step, 0);
-    int64_t                extents[CORNU_INT8_RANK];
-    cornu__step_extents(x, bound->batch, extents);
-    cornu__int8_reduce_max(x->shape.rank, extents, step->reduced,
-                           cornu__step_in_data(step, bound, 0),
-                           cornu__step_out_data(step, bound, 0));
+        step->out, 4, (int64_t[]){ extents[0], size[0], size[1], extents[3] });
 }
 
 static void run_mean(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
-    const CornuLiteTensor *x = cornu__step_in(step, 0);
-    int64_t                extents[CORNU_INT8_RANK];
-    cornu__step_extents(x, bound->batch, extents);
-    cornu__int8_mean(step->x, step->y, x->shape.rank, extents, step->reduced,
-                     cornu__step_in_data(step, bound, 0), cornu__step_out_data(step, bound, 0),
-                     bound->scratch);
+    cornu__int8_mean(step->x, step->y, step->in->shape.rank, bound->x_extents, step->reduced,
+                     bound->x, bound->y, bound->scratch);
 }
 
-static size_t mean_scratch(const CornuLiteStep *step, int64_t batch)
+static void run_reduce_max(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
-    return (size_t)cornu__step_tensor_count(cornu__step_out(step, 0), batch) * sizeof(int32_t);
+    cornu__int8_reduce_max(step->in->shape.rank, bound->x_extents, step->reduced, bound->x,
+                           bound->y);
 }
 
 /* y has the extents of x that are not reduced; with keep_dims, the others as 1. */
 CornuStatus cornu__step_prepare_mean(CornuLiteStep *step)
 {
-    CornuStatus status = cornu__step_expect(step, 2, 2, 1);
-    if (status != CORNU_OK) return status;
-    const CornuLiteTensor *x = cornu__step_in(step, 0), *y = cornu__step_out(step, 0);
-    status = cornu__step_affine(x, &step->x);
-    if (status == CORNU_OK) status = cornu__step_affine(y, &step->y);
-    if (status != CORNU_OK) return status;
+    const int64_t *extents = step->in->shape.extent;
+    const int      rank = step->in->shape.rank;
     const int32_t *axes = cornu__step_integers(cornu__step_in(step, 1), -1);
     if (!axes) return CORNU_ERR_UNSUPPORTED;
-    const int rank = x->shape.rank;
     for (size_t i = 0; i < cornu__step_in(step, 1)->bytes / sizeof *axes; i++) {
         const int axis = axes[i] < 0 ? axes[i] + rank : axes[i];
         if (axis < 0 || axis >= rank)
             return cornu__fail(CORNU_ERR_FORMAT, "axis %d of a tensor of %d", (int)axes[i], rank);
-        if (x->shape.extent[axis] == CORNU_NONE)
+        if (extents[axis] == CORNU_NONE)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "reduces the batch");
         step->reduced[axis] = true;
     }
     int64_t expected[CORNU_INT8_RANK];
     int     kept = 0;
     for (int d = 0; d < rank; d++) {
-        if (!step->reduced[d]) expected[kept++] = x->shape.extent[d];
+        if (!step->reduced[d]) expected[kept++] = extents[d];
         else if (step->op->options.keep_dims) expected[kept++] = 1;
     }
-    step->scratch = mean_scratch;
     step->run = step->op->code == CORNU_LITE_MEAN ? run_mean : run_reduce_max;
-    status = cornu__step_expect_extents(y, kept, expected);
-    if (status == CORNU_OK && step->op->code == CORNU_LITE_REDUCE_MAX)
-        status = cornu__step_expect_same_scale(step->x, step->y);
-    return status;
+    step->scratch = sizeof(int32_t) *
+                    (size_t)cornu__lite_count(step->out->shape, CORNU_LITE_BLOCK_ROWS);
+    return cornu__step_expect_extents(step->out, kept, expected);
 }
