@@ -113,12 +113,16 @@ static CornuStatus quantize(const CornuQuantizeConfig *config, CornuLiteGraph **
         return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_quantize: .samples is %lld, expected at "
                            "least 1", (long long)samples);
     CornuStatus status = cornu__lite_from_model(config->model, NULL, &graph);
-    if (status != CORNU_OK) return cornu__fail_prefix(status, "cornu_quantize");
+    if (status == CORNU_OK) status = cornu__lite_run_check(graph);
+    if (status != CORNU_OK) {
+        cornu__lite_graph_free(graph);
+        return cornu__fail_prefix(status, "cornu_quantize");
+    }
     const CornuData given = CORNU__DATA_OF(CornuQuantizeConfig, config);
     CornuDataset   *data = cornu__dataset_of(config->model, "cornu_quantize", &given, true);
     if (!data) status = cornu_error_take();
     if (status == CORNU_OK) {
-        ranges = cornu__lite_ranges_create(graph);
+        ranges = cornu__lite_ranges_create(config->model);
         if (!ranges) status = cornu__fail_prefix(cornu_error_take(), "cornu_quantize");
     }
     if (status == CORNU_OK) status = calibrate(ranges, graph, config->model, data, samples);

@@ -4,80 +4,121 @@
 #include <string.h>
 
 #include "../../../device/memory_internal.h"
-#include "record.h"
+#include "../../saving/files_internal.h"
+#include "../../training/training_internal.h"
+#include "../onnx/to_onnx.h"
+#include "../rules/from_model.h"
 
 enum { BATCH = 32 };
 
+/* The graph as a model is what the reader of .tflite files makes of it. Its only output has the
+ * extremes of each row of each watched tensor: the largest element, and the smallest. */
 struct CornuLiteRanges {
-    const CornuLiteGraph *graph;
-    CornuDevice          *device;
-    CornuGraph           *computed;
-    CornuTensor         **tensors;    /* of the graph's, NULL for constants of integers */
-    CornuTensor         **fetches;    /* the maximum and the maximum of the negative of each */
-    CornuArray           *out;        /* of the fetches, their values in `values` */
-    float                *values;
-    int                  *which;      /* the tensor of a pair of fetches */
-    int                   count;      /* of pairs */
-    float                *batches[CORNU_LITE_MAX_PORTS];
-    CornuLiteRange       *ranges;
+    CornuLiteGraph *graph;
+    CornuDevice    *device;
+    CornuModel     *model;
+    int            *watched;      /* tensors, `count` of them */
+    int             count;
+    float          *extremes;     /* (BATCH, 2 count) */
+    CornuArray      batches[CORNU_LITE_MAX_PORTS];
+    CornuLiteRange *ranges;
 };
+
+/* ---- The watched graph ---- */
+
+/* The result of an operator, f32 (B, columns). */
+static int add(CornuLiteGraph *graph, CornuLiteCode code, const int *in, int count, int64_t columns,
+               const CornuLiteOptions *options)
+{
+    const int out = cornu__lite_add_tensor(graph, "watched", CORNU_LITE_F32,
+                                           cornu_shape(CORNU_NONE, columns));
+    cornu__lite_add_operator(graph, code, in, count, &out, 1, options);
+    return out;
+}
+
+/* Adds the extremes of a tensor to `so far`, those of others. */
+static int watch(CornuLiteGraph *graph, int tensor, int so_far, int64_t columns)
+{
+    const CornuShape       shape = graph->tensors[tensor].shape;
+    const int64_t          row = cornu__lite_count(shape, 1);
+    const CornuLiteOptions keep = { .keep_dims = true }, rows = { .axis = 1 };
+    const int              flat[] = { tensor, cornu__lite_add_integers(
+                                                  graph, (int32_t[]){ -1, (int32_t)row }, 2) };
+    const int by_row[] = { add(graph, CORNU_LITE_RESHAPE, flat, 2, row, NULL),
+                           cornu__lite_add_integers(graph, (int32_t[]){ 1 }, 1) };
+    const int all[] = { add(graph, CORNU_LITE_REDUCE_MAX, by_row, 2, 1, &keep),
+                        add(graph, CORNU_LITE_REDUCE_MIN, by_row, 2, 1, &keep), so_far };
+    return so_far == CORNU_LITE_NONE ? add(graph, CORNU_LITE_CONCATENATION, all, 2, 2, &rows)
+                                     : add(graph, CORNU_LITE_CONCATENATION, all, 3, columns, &rows);
+}
+
+/* Watches what is f32 and not a constant; the extremes become the only output. */
+static CornuStatus watch_all(CornuLiteRanges *r)
+{
+    CornuLiteGraph *graph = r->graph;
+    const int       tensors = graph->tensor_count;
+    int             all = CORNU_LITE_NONE;
+    for (int t = 0; t < tensors; t++) {
+        const CornuLiteTensor *tensor = &graph->tensors[t];
+        if (tensor->dtype != CORNU_LITE_F32 || tensor->data) continue;
+        if (tensor->shape.rank < 1 || tensor->shape.extent[0] != CORNU_NONE)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "tensor %s has no rows", tensor->name);
+        r->watched[r->count++] = t;
+        all = watch(graph, t, all, 2 * r->count);
+    }
+    if (graph->status || !r->count) return CORNU_ERR_MEMORY;
+    while (graph->output_count > 0) cornu__release(graph->outputs[--graph->output_count].name);
+    cornu__lite_add_output(graph, all, "watched");
+    return graph->status;
+}
+
+/* ---- The model ---- */
 
 static CornuStatus make_arrays(CornuLiteRanges *r)
 {
     const size_t count = (size_t)r->graph->tensor_count + 1;
-    r->tensors = cornu__allocate(count, sizeof *r->tensors);
-    r->fetches = cornu__allocate(2 * count, sizeof *r->fetches);
-    r->out = cornu__allocate(2 * count, sizeof *r->out);
-    r->values = cornu__allocate(2 * count, sizeof *r->values);
-    r->which = cornu__allocate(count, sizeof *r->which);
+    r->watched = cornu__allocate(count, sizeof *r->watched);
+    r->extremes = cornu__allocate(2 * BATCH * count, sizeof *r->extremes);
     r->ranges = cornu__allocate(count, sizeof *r->ranges);
-    if (!r->tensors || !r->fetches || !r->out || !r->values || !r->which || !r->ranges)
-        return CORNU_ERR_MEMORY;
+    if (!r->watched || !r->extremes || !r->ranges) return CORNU_ERR_MEMORY;
     for (size_t t = 0; t < count; t++) r->ranges[t] = (CornuLiteRange){ INFINITY, -INFINITY };
     if (r->graph->input_count > CORNU_LITE_MAX_PORTS)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%d inputs, at most %d are handled",
                            r->graph->input_count, CORNU_LITE_MAX_PORTS);
     for (int i = 0; i < r->graph->input_count; i++) {
-        const CornuLiteTensor *tensor = &r->graph->tensors[r->graph->inputs[i].tensor];
-        r->batches[i] = cornu__allocate((size_t)cornu__lite_count(tensor->shape, BATCH),
-                                        sizeof(float));
-        if (!r->batches[i]) return CORNU_ERR_MEMORY;
+        const CornuLitePort   *port = &r->graph->inputs[i];
+        const CornuLiteTensor *tensor = &r->graph->tensors[port->tensor];
+        CornuType              type = cornu_type_from(CORNU_F32, tensor->shape);
+        if (tensor->dtype != CORNU_LITE_F32)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "input %s is %s, expected f32", port->name,
+                               cornu__lite_dtype_name(tensor->dtype));
+        if (type.shape.rank) type.shape.extent[0] = BATCH;
+        r->batches[i] = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
+        if (!r->batches[i].data) return CORNU_ERR_MEMORY;
     }
     return CORNU_OK;
 }
 
-/* Fetches of what is f32 and not a constant. */
-static CornuStatus fetch(CornuLiteRanges *r)
+static CornuStatus set_up(CornuLiteRanges *r, const CornuModel *model)
 {
-    for (int t = 0; t < r->graph->tensor_count; t++) {
-        CornuTensor *x = r->tensors[t];
-        if (!x || r->graph->tensors[t].data) continue;
-        const int n = 2 * r->count;
-        r->fetches[n] = cornu_op_reduce_max(x, CORNU_ALL_AXES, false);
-        r->fetches[n + 1] = cornu_op_reduce_max(cornu_op_negative(x), CORNU_ALL_AXES, false);
-        if (!r->fetches[n] || !r->fetches[n + 1]) return cornu_error_take();
-        for (int k = n; k < n + 2; k++)
-            r->out[k] = cornu_array_from(&r->values[k], cornu_scalar(CORNU_F32));
-        r->which[r->count++] = t;
-    }
-    return CORNU_OK;
+    CornuMessage file = { 0 };
+    CORNU__TRY(cornu__lite_from_model(model, NULL, &r->graph));
+    CORNU__TRY(make_arrays(r));
+    CORNU__TRY(watch_all(r));
+    CornuStatus status = cornu__lite_to_onnx(r->graph, true, &file);
+    if (!status) status = cornu__onnx_load_bytes(file.bytes, file.size, NULL, &r->model);
+    cornu__release(file.bytes);
+    CORNU__TRY(status);
+    if (!(r->device = cornu_device_open("cpu"))) return cornu_error_take();
+    return cornu_compile(r->model, .device = r->device);
 }
 
-CornuLiteRanges *cornu__lite_ranges_create(const CornuLiteGraph *graph)
+CornuLiteRanges *cornu__lite_ranges_create(const CornuModel *model)
 {
     if (cornu__refused()) return NULL;
     CornuLiteRanges *r = cornu__allocate(1, sizeof *r);
     if (!r) return cornu__null();
-    r->graph = graph;
-    CornuStatus status = make_arrays(r);
-    if (status == CORNU_OK) {
-        r->device = cornu_device_open("cpu");
-        r->computed = r->device ? cornu_graph_create(r->device) : NULL;
-        if (!r->computed) status = cornu_error_take();
-    }
-    if (status == CORNU_OK) status = cornu__lite_record(graph, BATCH, r->computed, r->tensors);
-    if (status == CORNU_OK) status = fetch(r);
-    if (status == CORNU_OK) return r;
+    if (set_up(r, model) == CORNU_OK) return r;
     cornu__lite_ranges_free(r);
     return cornu__null();
 }
@@ -85,57 +126,61 @@ CornuLiteRanges *cornu__lite_ranges_create(const CornuLiteGraph *graph)
 void cornu__lite_ranges_free(CornuLiteRanges *r)
 {
     if (!r) return;
-    if (r->computed) cornu_graph_free(r->computed);
+    cornu_model_free(r->model);
     if (r->device) cornu_device_close(r->device);
-    for (int i = 0; i < CORNU_LITE_MAX_PORTS; i++) cornu__release(r->batches[i]);
-    cornu__release(r->tensors);
-    cornu__release(r->fetches);
-    cornu__release(r->out);
-    cornu__release(r->values);
-    cornu__release(r->which);
+    for (int i = 0; i < CORNU_LITE_MAX_PORTS; i++) cornu__release(r->batches[i].data);
+    cornu__lite_graph_free(r->graph);
+    cornu__release(r->watched);
+    cornu__release(r->extremes);
     cornu__release(r->ranges);
     cornu__release(r);
 }
 
-/* Feeds a batch; missing rows repeat the first one, which changes no range. */
-static CornuStatus feed(CornuLiteRanges *r, int64_t first, int64_t rows, const float *const *x)
+/* ---- The data ---- */
+
+/* A batch; missing rows repeat the first one, which changes no range. */
+static void feed(CornuLiteRanges *r, int64_t first, int64_t rows, const float *const *x)
 {
     for (int i = 0; i < r->graph->input_count; i++) {
-        const int     t = r->graph->inputs[i].tensor;
-        const int64_t row = cornu__lite_count(r->graph->tensors[t].shape, 1);
+        const size_t row = cornu_type_bytes(r->batches[i].type) / BATCH;
         for (int64_t b = 0; b < BATCH; b++)
-            memcpy(r->batches[i] + b * row, x[i] + (first + (b < rows ? b : 0)) * row,
-                   (size_t)row * sizeof(float));
-        const CornuStatus status = cornu_graph_feed(r->tensors[t], cornu_array_from(
-            r->batches[i], cornu_tensor_type(r->tensors[t])));
-        if (status != CORNU_OK) return status;
+            memcpy((char *)r->batches[i].data + (size_t)b * row,
+                   (const char *)x[i] + (size_t)(first + (b < rows ? b : 0)) * row, row);
     }
+}
+
+static CornuStatus widen(CornuLiteRange *range, const CornuLiteTensor *tensor, float low,
+                         float high)
+{
+    if (!isfinite(low) || !isfinite(high))
+        return cornu__fail(CORNU_ERR_VALUE, "tensor %s is not finite on the calibration data",
+                           tensor->name);
+    range->low = fminf(range->low, low);
+    range->high = fmaxf(range->high, high);
     return CORNU_OK;
 }
 
-static CornuStatus widen(CornuLiteRanges *r)
+/* The extremes of the last tensor come first. */
+static CornuStatus widen_all(CornuLiteRanges *r)
 {
-    for (int n = 0; n < r->count; n++) {
-        CornuLiteRange *range = &r->ranges[r->which[n]];
-        const float     high = r->values[2 * n], low = -r->values[2 * n + 1];
-        if (!isfinite(low) || !isfinite(high))
-            return cornu__fail(CORNU_ERR_VALUE, "tensor %s is not finite on the calibration data",
-                               r->graph->tensors[r->which[n]].name);
-        range->low = fminf(range->low, low);
-        range->high = fmaxf(range->high, high);
-    }
+    for (int b = 0; b < BATCH; b++)
+        for (int n = 0; n < r->count; n++) {
+            const float *pair = r->extremes + 2 * (b * r->count + r->count - 1 - n);
+            const int    t = r->watched[n];
+            CORNU__TRY(widen(&r->ranges[t], &r->graph->tensors[t], pair[1], pair[0]));
+        }
     return CORNU_OK;
 }
 
 CornuStatus cornu__lite_ranges_add(CornuLiteRanges *r, int64_t rows, const float *const *x)
 {
-    CornuStatus status = CORNU_OK;
-    for (int64_t first = 0; first < rows && status == CORNU_OK; first += BATCH) {
-        status = feed(r, first, rows - first < BATCH ? rows - first : BATCH, x);
-        if (status == CORNU_OK) status = cornu_run(r->computed, r->fetches, 2 * r->count, r->out);
-        if (status == CORNU_OK) status = widen(r);
+    const CornuArray to = cornu_array(r->extremes, CORNU_F32, BATCH, 2 * r->count);
+    for (int64_t first = 0; first < rows; first += BATCH) {
+        feed(r, first, rows - first < BATCH ? rows - first : BATCH, x);
+        CORNU__TRY(cornu_predict_on_batch_many(r->model, r->batches, &to));
+        CORNU__TRY(widen_all(r));
     }
-    return status;
+    return CORNU_OK;
 }
 
 const CornuLiteRange *cornu__lite_ranges(const CornuLiteRanges *ranges) { return ranges->ranges; }

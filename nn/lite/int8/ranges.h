@@ -1,7 +1,8 @@
-/* The ranges of a graph's tensors over calibration data, by computing the graph in f32. */
+/* The ranges of the tensors of a model's graph over calibration data, by computing them in f32. */
 #ifndef CORNU_NN_LITE_RANGES_H
 #define CORNU_NN_LITE_RANGES_H
 
+#include "../../model/model.h"
 #include "../graph/graph.h"
 
 typedef struct {
@@ -12,8 +13,8 @@ enum { CORNU_LITE_MAX_PORTS = 16 };   /* inputs of a graph that is calibrated */
 
 typedef struct CornuLiteRanges CornuLiteRanges;
 
-/* For a graph of f32, which must outlive it. NULL with a message on failure. */
-CornuLiteRanges *cornu__lite_ranges_create(const CornuLiteGraph *graph);
+/* For the graph that cornu__lite_from_model makes of the model. NULL with a pending error. */
+CornuLiteRanges *cornu__lite_ranges_create(const CornuModel *model);
 void             cornu__lite_ranges_free(CornuLiteRanges *ranges);
 
 /* Widens the ranges by `rows` rows of each input, f32. CORNU_ERR_VALUE for values that are not
