@@ -148,3 +148,24 @@ bool cornu__json_is(const json_t *value, const char *text)
     json_decref(wanted);
     return same;
 }
+
+json_t *cornu__json_map_members(const json_t *object, CornuJsonLeaf *leaf, void *context)
+{
+    const char *key;
+    json_t     *member, *made = json_object();
+    json_object_foreach((json_t *)object, key, member)
+        made = cornu__json_with(made, key, cornu__json_map(member, leaf, context));
+    return made;
+}
+
+json_t *cornu__json_map(const json_t *value, CornuJsonLeaf *leaf, void *context)
+{
+    json_t *made = NULL;
+    if (leaf(context, value, &made)) return made;
+    if (json_is_object(value)) return cornu__json_map_members(value, leaf, context);
+    if (!json_is_array(value)) return json_incref((json_t *)value);
+    made = json_array();
+    for (size_t i = 0; i < json_array_size(value); i++)
+        made = cornu__json_append(made, cornu__json_map(json_array_get(value, i), leaf, context));
+    return made;
+}

@@ -29,6 +29,13 @@ bool cornu__is_utf8(const char *text);
 bool cornu__json_same(const json_t *a, const json_t *b);
 bool cornu__json_is(const json_t *value, const char *text);
 
+/* A copy in which `leaf` may replace values: where it returns true, *made, a new reference or NULL
+ * when out of memory, takes the place of the value; else lists and objects are gone through, and
+ * other values stay. The other function takes an object as one whatever `leaf` says of it. */
+typedef bool CornuJsonLeaf(void *context, const json_t *value, json_t **made);
+json_t *cornu__json_map(const json_t *value, CornuJsonLeaf *leaf, void *context);
+json_t *cornu__json_map_members(const json_t *object, CornuJsonLeaf *leaf, void *context);
+
 /* The list with one more value, the object with one more member; they take both. NULL when out of
  * memory or given NULL, so that one check at the end of a chain of calls suffices. */
 json_t *cornu__json_append(json_t *list, json_t *value);

@@ -6,31 +6,11 @@
 
 #include <string.h>
 
-static bool is_tensor(const json_t *value)
+/* Among the arguments; other objects with a class stay whole. */
+static bool is_tensor(const json_t *object)
 {
-    const char *name = json_string_value(json_object_get(value, "class_name"));
+    const char *name = json_string_value(json_object_get(object, "class_name"));
     return name && !strcmp(name, "__keras_tensor__");
-}
-
-/* The value with its lists copied and each tensor replaced by change(context, tensor). */
-typedef json_t *Change(void *context, const json_t *tensor);
-
-static json_t *changed(const json_t *value, Change *change, void *context)
-{
-    if (is_tensor(value)) return change(context, value);
-    if (json_is_array(value)) {
-        json_t *list = json_array();
-        for (size_t i = 0; i < json_array_size(value); i++)
-            list = cornu__json_append(list, changed(json_array_get(value, i), change, context));
-        return list;
-    }
-    const bool is_object = json_is_object(value) && !json_object_get(value, "class_name");
-    if (!is_object) return json_incref((json_t *)value);
-    json_t     *object = json_object(), *member;
-    const char *key;
-    json_object_foreach((json_t *)value, key, member)
-        object = cornu__json_with(object, key, changed(member, change, context));
-    return object;
 }
 
 /* ---- Writing ---- */
@@ -52,11 +32,14 @@ typedef struct {
     void              *context;
 } Writing;
 
-static json_t *write_tensor(void *context, const json_t *tensor)
+static bool write_tensor(void *context, const json_t *value, json_t **made)
 {
     const Writing *writing = context;
-    return writing->to_json(writing->context,
-                            (int)json_integer_value(json_object_get(tensor, "config")));
+    const int      number = (int)json_integer_value(json_object_get(value, "config"));
+    if (!json_object_get(value, "class_name")) return false;
+    *made = is_tensor(value) ? writing->to_json(writing->context, number)
+                             : json_incref((json_t *)value);
+    return true;
 }
 
 json_t *cornu__operation_call_to_json(const CornuLayer *layer, CornuTensorToJson *to_json,
@@ -64,27 +47,30 @@ json_t *cornu__operation_call_to_json(const CornuLayer *layer, CornuTensorToJson
 {
     const CornuOperation *operation = cornu__as_operation(layer);
     Writing               writing = { to_json, context };
-    json_t *args = changed(operation->args, write_tensor, &writing);
+    json_t *args = cornu__json_map(operation->args, write_tensor, &writing);
     return json_pack("{s:o, s:o}", "args", args, "kwargs",
-                     changed(operation->kwargs, write_tensor, &writing));
+                     cornu__json_map(operation->kwargs, write_tensor, &writing));
 }
 
 /* ---- Reading ---- */
 
-static json_t *number_tensor(void *context, const json_t *tensor)
+static bool number_tensor(void *context, const json_t *value, json_t **made)
 {
     json_t *histories = context;
-    json_t *history = json_object_get(json_object_get(tensor, "config"), "keras_history");
+    json_t *history = json_object_get(json_object_get(value, "config"), "keras_history");
     const json_int_t number = (json_int_t)json_array_size(histories);
-    if (json_array_append(histories, history)) return NULL;
-    return json_pack("{s:s, s:I}", "class_name", "__keras_tensor__", "config", number);
+    if (!json_object_get(value, "class_name")) return false;
+    if (!is_tensor(value)) *made = json_incref((json_t *)value);
+    else if (!json_array_append(histories, history))
+        *made = json_pack("{s:s, s:I}", "class_name", "__keras_tensor__", "config", number);
+    return true;
 }
 
 json_t *cornu__operation_operands(const json_t *call, json_t *histories)
 {
-    json_t *args = changed(json_object_get(call, "args"), number_tensor, histories);
+    json_t *args = cornu__json_map(json_object_get(call, "args"), number_tensor, histories);
     return json_pack("{s:o, s:o}", "args", args, "kwargs",
-                     changed(json_object_get(call, "kwargs"), number_tensor, histories));
+                     cornu__json_map(json_object_get(call, "kwargs"), number_tensor, histories));
 }
 
 const CornuOperationClass *cornu__operation_of_json(const json_t *value)

@@ -121,67 +121,49 @@ static json_t *tensor(const CornuKeras2Links *links, const json_t *tuple)
 }
 
 /* A value of the keywords, in which tensors are [layer, call, result] too. */
-static json_t *keyword(const CornuKeras2Links *links, const json_t *value)
+static bool keyword(void *context, const json_t *value, json_t **made)
 {
-    size_t      at;
-    const char *key;
-    json_t     *member;
-    if (is_tuple(value) && call_number(links, value, &at) >= 0) return tensor(links, value);
-    if (json_is_array(value)) {
-        json_t *list = json_array();
-        for (size_t i = 0; i < json_array_size(value); i++)
-            list = cornu__json_append(list, keyword(links, json_array_get(value, i)));
-        return list;
-    }
-    if (!json_is_object(value)) return json_incref((json_t *)value);
-    json_t *object = json_object();
-    json_object_foreach((json_t *)value, key, member)
-        object = cornu__json_with(object, key, keyword(links, member));
-    return object;
+    const CornuKeras2Links *links = context;
+    size_t                  at;
+    if (!is_tuple(value) || call_number(links, value, &at) < 0) return false;
+    *made = tensor(links, value);
+    return true;
 }
 
-/* The tensors of a call; *keywords is set to those of the last tuple, all of which have the same.
- * */
-static json_t *operands(const CornuKeras2Links *links, const json_t *node, const json_t **keywords)
+typedef struct {
+    const CornuKeras2Links *links;
+    const json_t           *keywords;   /* of the last tuple, all of which have the same */
+} Operands;
+
+static bool operand(void *context, const json_t *value, json_t **made)
 {
-    const char *key;
-    json_t     *member;
-    if (is_tuple(node)) {
-        if (json_object_size(json_array_get(node, 3)) > 0) *keywords = json_array_get(node, 3);
-        if (!strcmp(json_string_value(json_array_get(node, 0)), constant))
-            return json_incref(json_array_get(node, 2));
-        return tensor(links, node);
-    }
-    if (json_is_array(node)) {
-        json_t *list = json_array();
-        for (size_t i = 0; i < json_array_size(node); i++)
-            list = cornu__json_append(list, operands(links, json_array_get(node, i), keywords));
-        return list;
-    }
-    json_t *object = json_object();
-    json_object_foreach((json_t *)node, key, member)
-        object = cornu__json_with(object, key, operands(links, member, keywords));
-    return object;
+    Operands *of = context;
+    if (!is_tuple(value)) return false;
+    if (json_object_size(json_array_get(value, 3)) > 0) of->keywords = json_array_get(value, 3);
+    *made = strcmp(json_string_value(json_array_get(value, 0)), constant)
+                ? tensor(of->links, value) : json_incref(json_array_get(value, 2));
+    return true;
 }
 
 static json_t *call(const CornuKeras2Links *links, const json_t *node)
 {
-    const json_t *keywords = NULL;
-    json_t       *given, *kwargs = json_object();
-    const char   *key;
-    json_t       *value;
+    Operands    of = { .links = links };
+    json_t     *given, *kwargs = json_object();
+    const char *key;
+    json_t     *value;
     if (json_object_get(node, "args")) {   /* Keras 3's form */
         json_decref(kwargs);
         return json_incref((json_t *)node);
     }
     if (json_array_size(node) == 1 && is_tuple(json_array_get(node, 0)))
         node = json_array_get(node, 0);    /* one tensor is not a list of one */
-    given = operands(links, node, &keywords);
-    json_object_foreach((json_t *)keywords, key, value) {
+    given = cornu__json_map(node, operand, &of);
+    json_object_foreach((json_t *)of.keywords, key, value) {
         /* Flags may be 0 and 1. */
-        json_t *of = !strcmp(key, "training") && json_is_integer(value)
-                         ? json_boolean(json_integer_value(value)) : keyword(links, value);
-        kwargs = cornu__json_with(kwargs, key, of);
+        const bool flag = !strcmp(key, "training") && json_is_integer(value);
+        kwargs = cornu__json_with(kwargs, key,
+                                  flag ? json_boolean(json_integer_value(value))
+                                       : cornu__json_map(value, keyword, (void *)links));
     }
     return json_pack("{s:[o], s:o}", "args", given, "kwargs", kwargs);
 }
@@ -195,28 +177,22 @@ json_t *cornu__keras2_calls(const CornuKeras2Links *links, const json_t *nodes)
 }
 
 /* Keras 3 counts the calls of a nested functional model from 1 here, those of others from 0. */
+static bool end(void *context, const json_t *history, json_t **made)
+{
+    const CornuKeras2Links *links = context;
+    size_t                  at = 0;
+    if (!is_tuple(history)) return false;
+    const json_int_t number = call_number(links, history, &at);
+    const json_t    *layer = json_array_get(links->layers, at);
+    const bool       from_one = number >= 0 && nodes_of(layer) &&
+                                strcmp(class_of(layer), "Sequential") &&
+                                json_object_get(json_object_get(layer, "config"), "layers");
+    *made = json_pack("[O, I, O]", json_array_get(history, 0), number + from_one,
+                      json_array_get(history, 2));
+    return true;
+}
+
 json_t *cornu__keras2_end(const CornuKeras2Links *links, const json_t *history)
 {
-    const char *key;
-    json_t     *member;
-    size_t      at = 0;
-    if (is_tuple(history)) {
-        const json_int_t number = call_number(links, history, &at);
-        const json_t    *layer = json_array_get(links->layers, at);
-        const bool       from_one = number >= 0 && nodes_of(layer) &&
-                                    strcmp(class_of(layer), "Sequential") &&
-                                    json_object_get(json_object_get(layer, "config"), "layers");
-        return json_pack("[O, I, O]", json_array_get(history, 0), number + from_one,
-                         json_array_get(history, 2));
-    }
-    if (json_is_array(history)) {
-        json_t *list = json_array();
-        for (size_t i = 0; i < json_array_size(history); i++)
-            list = cornu__json_append(list, cornu__keras2_end(links, json_array_get(history, i)));
-        return list;
-    }
-    json_t *object = json_is_object(history) ? json_object() : json_incref((json_t *)history);
-    json_object_foreach((json_t *)history, key, member)
-        object = cornu__json_with(object, key, cornu__keras2_end(links, member));
-    return object;
+    return cornu__json_map(history, end, (void *)links);
 }

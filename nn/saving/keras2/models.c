@@ -120,13 +120,11 @@ static json_t *functional_config(const json_t *value)
 
 /* ---- All of it ---- */
 
+static bool rewrite(void *context, const json_t *value, json_t **made);
+
 static json_t *copied(const json_t *object)
 {
-    const char *key;
-    json_t     *value, *made = json_object();
-    json_object_foreach((json_t *)object, key, value)
-        made = cornu__json_with(made, key, rewritten(value));
-    return made;
+    return cornu__json_map_members(object, rewrite, NULL);
 }
 
 /* The first layer that has an input shape is one of a model, to which that was given. */
@@ -175,21 +173,18 @@ static json_t *object(const json_t *value)
     return cornu__null();
 }
 
-static json_t *rewritten(const json_t *value)
+static bool rewrite(void *context, const json_t *value, json_t **made)
 {
-    if (wrapped(value)) value = wrapped(value);
-    if (json_is_array(value)) {
-        json_t *list = json_array();
-        for (size_t i = 0; i < json_array_size(value); i++)
-            list = cornu__json_append(list, rewritten(json_array_get(value, i)));
-        return list;
-    }
-    if (!json_is_object(value)) return json_incref((json_t *)value);
-    const json_t *config = json_object_get(value, "config");
+    const json_t *config = json_object_get(value, "config"), *inside = wrapped(value);
     const bool    is_object = json_is_string(json_object_get(value, "class_name")) &&
                               (json_is_object(config) || json_is_array(config));
-    return is_object ? object(value) : copied(value);
+    (void)context;
+    if (inside) *made = cornu__json_map(inside, rewrite, NULL);
+    else if (is_object) *made = object(value);
+    return inside || is_object;
 }
+
+static json_t *rewritten(const json_t *value) { return cornu__json_map(value, rewrite, NULL); }
 
 /* ---- Which Keras wrote it ---- */
 

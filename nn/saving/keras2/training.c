@@ -92,24 +92,14 @@ static json_t *object(const json_t *value)
     return json_pack("{s:s, s:o}", "class_name", class_name, "config", config);
 }
 
-/* One, lists or dictionaries of losses or metrics. */
-static json_t *objects(const json_t *value)
+/* Of lists or dictionaries of losses or metrics. */
+static bool one_of(void *context, const json_t *value, json_t **made)
 {
-    const char *key;
-    json_t     *member;
-    if (json_is_string(value)) return name_of(value);
-    if (class_of(value) && json_is_object(json_object_get(value, "config"))) return object(value);
-    if (json_is_array(value)) {
-        json_t *list = json_array();
-        for (size_t i = 0; i < json_array_size(value); i++)
-            list = cornu__json_append(list, objects(json_array_get(value, i)));
-        return list;
-    }
-    if (!json_is_object(value)) return json_incref((json_t *)value);
-    json_t *made = json_object();
-    json_object_foreach((json_t *)value, key, member)
-        made = cornu__json_with(made, key, objects(member));
-    return made;
+    (void)context;
+    const bool whole = class_of(value) && json_is_object(json_object_get(value, "config"));
+    if (json_is_string(value)) *made = name_of(value);
+    else if (whole) *made = object(value);
+    return whole || json_is_string(value);
 }
 
 json_t *cornu__keras2_training(const json_t *training, const char *version)
@@ -123,7 +113,7 @@ json_t *cornu__keras2_training(const json_t *training, const char *version)
     json_t *made = cornu__json_with(json_copy((json_t *)training), "optimizer", optimizer(given));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         const json_t *part = json_object_get(training, parts[i]);
-        if (part) made = cornu__json_with(made, parts[i], objects(part));
+        if (part) made = cornu__json_with(made, parts[i], cornu__json_map(part, one_of, NULL));
     }
     return made ? made : cornu__fail_null(CORNU_ERR_MEMORY, "no memory for the arguments of "
                                           "compile");
