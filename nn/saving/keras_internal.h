@@ -41,6 +41,10 @@ typedef struct {
  * Dense. `layers` is the group of a model's layers, "layers". `finder` may be NULL. */
 CornuStatus cornu__keras_layout(const CornuModel *model, const char *layers,
                                 const CornuKerasFinder *finder, CornuKerasLayout *layout);
+/* Adds the group of so many of the optimizer's variables, "optimizer/vars", as the last one; in
+ * `order` they follow the weights, as in CornuValues. */
+CornuStatus cornu__keras_layout_optimizer(const CornuModel *model, int variables,
+                                          CornuKerasLayout *layout);
 void        cornu__keras_layout_free(CornuKerasLayout *layout);
 
 /* ---- Files of models that are subclasses (keras_attributes.c) ---- */

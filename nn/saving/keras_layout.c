@@ -255,7 +255,9 @@ CornuStatus cornu__keras_layout(const CornuModel *model, const char *layers,
                                 const CornuKerasFinder *finder, CornuKerasLayout *layout)
 {
     const size_t weights = (size_t)cornu_model_weight_count(model);
-    *layout = (CornuKerasLayout){ .order = cornu__allocate(2 * weights, sizeof *layout->order) };
+    const size_t variables = (size_t)cornu__model_saved_count(model);
+    *layout = (CornuKerasLayout){ .order = cornu__allocate(2 * weights + variables,
+                                                           sizeof *layout->order) };
     Walk walk = { .model = model, .layers = layers, .finder = finder, .layout = layout,
                   .seen = cornu__allocate(weights, sizeof(bool)) };
     CornuStatus status = layout->order && walk.seen ? add_layer(&walk, &model->base, "")
@@ -263,6 +265,18 @@ CornuStatus cornu__keras_layout(const CornuModel *model, const char *layers,
     cornu__release(walk.seen);
     if (status != CORNU_OK) cornu__keras_layout_free(layout);
     return status;
+}
+
+CornuStatus cornu__keras_layout_optimizer(const CornuModel *model, int variables,
+                                          CornuKerasLayout *layout)
+{
+    const CornuOptimizer *optimizer = cornu_model_optimizer(model);
+    Walk                  walk = { .layout = layout };
+    CORNU__TRY(add_group(&walk, "optimizer", optimizer ? cornu_optimizer_name(optimizer) : ""));
+    layout->groups[layout->count - 1].count = variables;
+    for (int i = 0; i < variables; i++)
+        layout->order[layout->placed++] = cornu_model_weight_count(model) + i;
+    return CORNU_OK;
 }
 
 void cornu__keras_layout_free(CornuKerasLayout *layout)

@@ -9,56 +9,44 @@
 
 enum { MAX_PATH = 1200, MAX_SHARDS = 100000, JSON_DEPTH = 4 };
 
-/* A group of arrays; those of one group may be in several files. */
-typedef struct {
-    const char *path, *owner;
-    const int  *order;        /* indices of its values */
-    int         count;
-    int64_t     found;        /* arrays in the files so far */
-} Group;
-
+/* The groups, of which the optimizer's is the last one; the arrays of a group may be in several
+ * files. */
 typedef struct {
     CornuKerasLayout layout;
     CornuValues     *values;
-    int             *numbers;    /* of the optimizer's variables */
-    Group           *groups;     /* the optimizer's is the last one */
-    int              group_count;
+    int64_t         *found;      /* arrays of each group in the files so far */
 } Shards;
 
 static CornuStatus open_shards(Shards *shards, const CornuModel *model, CornuValues *values)
 {
     *shards = (Shards){ .values = values };
     CORNU__TRY(cornu__keras_layout(model, "layers", NULL, &shards->layout));
-    const CornuKerasLayout *layout = &shards->layout;
-    shards->groups = cornu__allocate((size_t)layout->count + 1, sizeof *shards->groups);
-    shards->numbers = cornu__allocate((size_t)values->variables + 1, sizeof *shards->numbers);
-    if (!shards->groups || !shards->numbers) return CORNU_ERR_MEMORY;
-    for (int i = 0; i < layout->count; i++)
-        shards->groups[i] = (Group){ layout->groups[i].path, layout->groups[i].name,
-                                     layout->order + layout->groups[i].first,
-                                     layout->groups[i].count, 0 };
-    for (int i = 0; i < values->variables; i++) shards->numbers[i] = values->weights + i;
-    shards->groups[layout->count] = (Group){ "optimizer/vars", "optimizer", shards->numbers,
-                                             values->variables, 0 };
-    shards->group_count = layout->count + 1;
-    return CORNU_OK;
+    CORNU__TRY(cornu__keras_layout_optimizer(model, values->variables, &shards->layout));
+    shards->found = cornu__allocate((size_t)shards->layout.count, sizeof *shards->found);
+    return shards->found ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 static void close_shards(Shards *shards)
 {
-    cornu__release(shards->groups);
-    cornu__release(shards->numbers);
+    cornu__release(shards->found);
     cornu__keras_layout_free(&shards->layout);
 }
 
-/* Reads those arrays of the group that the file has. */
-static CornuStatus read_group(CornuHdf5 *file, Group *group, CornuValues *values)
+/* Array i of a group. */
+static CornuNamedArray *array_of(const Shards *shards, const CornuKerasGroup *group, int i)
 {
-    int64_t count;
+    return &shards->values->arrays[shards->layout.order[group->first + i]];
+}
+
+/* Reads those arrays of the group that the file has. */
+static CornuStatus read_group(CornuHdf5 *file, const Shards *shards, int g)
+{
+    const CornuKerasGroup *group = &shards->layout.groups[g];
+    int64_t                count;
     CORNU__TRY(cornu__hdf5_count(file, group->path, &count));
-    group->found += count;
+    shards->found[g] += count;
     for (int i = 0; i < group->count && count > 0; i++) {
-        CornuNamedArray *to = &values->arrays[group->order[i]];
+        CornuNamedArray *to = array_of(shards, group, i);
         char             path[MAX_PATH];
         bool             has;
         snprintf(path, sizeof path, "%s/%d", group->path, i);
@@ -88,8 +76,8 @@ static CornuStatus read_shard(Shards *shards, const char *map, const char *name)
     CORNU__TRY(cornu__fail_prefix(cornu__file_read(&bytes, path), name));
     CornuHdf5  *file = cornu__hdf5_open(bytes.bytes, bytes.size);
     CornuStatus status = file ? CORNU_OK : cornu_error_take();
-    for (int i = 0; i < shards->group_count && !status; i++)
-        status = read_group(file, &shards->groups[i], shards->values);
+    for (int g = 0; g < shards->layout.count && !status; g++)
+        status = read_group(file, shards, g);
     cornu__hdf5_close(file);
     cornu__file_release(&bytes);
     return cornu__fail_prefix(status, name);
@@ -98,18 +86,19 @@ static CornuStatus read_shard(Shards *shards, const char *map, const char *name)
 /* Every array must have been in one of the files; the optimizer's may all be absent. */
 static CornuStatus check_found(const Shards *shards)
 {
-    for (int i = 0; i < shards->group_count; i++) {
-        const Group *group = &shards->groups[i];
-        const bool   optional = i == shards->group_count - 1;
-        if (optional && group->found == 0) shards->values->variables = 0;
-        else if (!(optional && group->count == 0) && group->found != group->count)
+    for (int g = 0; g < shards->layout.count; g++) {
+        const CornuKerasGroup *group = &shards->layout.groups[g];
+        const int64_t          found = shards->found[g];
+        const bool             optional = g == shards->layout.count - 1;
+        if (optional && found == 0) shards->values->variables = 0;
+        else if (!(optional && group->count == 0) && found != group->count)
             return cornu__fail(CORNU_ERR_SHAPE, "\"%s\" has %lld arrays in all files, the model's "
-                               "%s has %d", group->path, (long long)group->found, group->owner,
-                               group->count);
-        for (int k = 0; k < group->count && group->found; k++)
-            if (!shards->values->arrays[group->order[k]].array.data)
+                               "%s has %d", group->path, (long long)found,
+                               optional ? "optimizer" : group->name, group->count);
+        for (int i = 0; i < group->count && found; i++)
+            if (!array_of(shards, group, i)->array.data)
                 return cornu__fail(CORNU_ERR_FORMAT, "\"%s/%d\" is in none of the files",
-                                   group->path, k);
+                                   group->path, i);
     }
     return CORNU_OK;
 }

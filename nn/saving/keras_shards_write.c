@@ -93,11 +93,11 @@ static CornuStatus put(Writer *writer, const CornuKerasGroup *group, int i,
     return map_group(writer, group->path);
 }
 
-static CornuStatus put_weights(Writer *writer, const CornuModel *model, const CornuValues *values)
+static CornuStatus put_groups(Writer *writer, const CornuModel *model, const CornuValues *values)
 {
     CornuKerasLayout layout;
-    CornuStatus      status = CORNU_OK;
     CORNU__TRY(cornu__keras_layout(model, "layers", NULL, &layout));
+    CornuStatus status = cornu__keras_layout_optimizer(model, values->variables, &layout);
     for (int g = 0; g < layout.count; g++) {
         const CornuKerasGroup *group = &layout.groups[g];
         for (int i = 0; i < group->count && !status; i++)
@@ -107,20 +107,14 @@ static CornuStatus put_weights(Writer *writer, const CornuModel *model, const Co
     return status;
 }
 
-static CornuStatus put_optimizer(Writer *writer, const CornuModel *model,
-                                 const CornuValues *values)
+static CornuStatus check_optimizer(const CornuModel *model, const CornuValues *values)
 {
     const CornuOptimizer *optimizer = cornu_model_optimizer(model);
-    if (values->variables == 0) return CORNU_OK;
-    if (optimizer->kind->composite || optimizer->scales_loss)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "the variables of %s, made of other optimizers, "
-                           "are not available in several files; save the model as .keras",
-                           cornu_optimizer_name(optimizer));
-    const CornuKerasGroup group = { .path = "optimizer/vars",
-                                    .name = (char *)(uintptr_t)cornu_optimizer_name(optimizer) };
-    for (int i = 0; i < values->variables; i++)
-        CORNU__TRY(put(writer, &group, i, &values->arrays[values->weights + i]));
-    return CORNU_OK;
+    if (values->variables == 0 || !(optimizer->kind->composite || optimizer->scales_loss))
+        return CORNU_OK;
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "the variables of %s, made of other optimizers, "
+                       "are not available in several files; save the model as .keras",
+                       cornu_optimizer_name(optimizer));
 }
 
 /* After the others, so that it names only files that are there. A group in one file has its name
@@ -148,8 +142,8 @@ CornuStatus cornu__keras_write_shards(const CornuModel *model, const CornuValues
 {
     Writer writer = { .path = path, .map = json_object(),
                       .most = values->shard_bytes ? values->shard_bytes : usual_bytes };
-    CornuStatus status = writer.map ? put_weights(&writer, model, values) : CORNU_ERR_MEMORY;
-    if (!status) status = put_optimizer(&writer, model, values);
+    CornuStatus status = writer.map ? check_optimizer(model, values) : CORNU_ERR_MEMORY;
+    if (!status) status = put_groups(&writer, model, values);
     if (!status && writer.file) status = finish_file(&writer);
     if (!status) status = write_map(&writer);
     cornu__hdf5_close(writer.file);

@@ -56,50 +56,25 @@ typedef union {
     CornuPolynomialConfig     polynomial;
     CornuCosineConfig         cosine;
     CornuCosineRestartsConfig restarts;
-    CornuPiecewiseConfig      piecewise;
 } Config;
 
-static CornuSchedule *exponential_from(const Config *config)
-{
-    return cornu_exponential_decay_from(&config->decay);
-}
-
-static CornuSchedule *inverse_time_from(const Config *config)
-{
-    return cornu_inverse_time_decay_from(&config->decay);
-}
-
-static CornuSchedule *polynomial_from(const Config *config)
-{
-    return cornu_polynomial_decay_from(&config->polynomial);
-}
-
-static CornuSchedule *cosine_from(const Config *config)
-{
-    return cornu_cosine_decay_from(&config->cosine);
-}
-
-static CornuSchedule *restarts_from(const Config *config)
-{
-    return cornu_cosine_decay_restarts_from(&config->restarts);
-}
-
-static CornuSchedule *piecewise_from(const Config *config)
-{
-    return cornu_piecewise_constant_decay_from(&config->piecewise);
-}
+static CornuSchedule *exponential_from(const void *c) { return cornu_exponential_decay_from(c); }
+static CornuSchedule *inverse_time_from(const void *c) { return cornu_inverse_time_decay_from(c); }
+static CornuSchedule *polynomial_from(const void *c) { return cornu_polynomial_decay_from(c); }
+static CornuSchedule *cosine_from(const void *c) { return cornu_cosine_decay_from(c); }
+static CornuSchedule *restarts_from(const void *c) { return cornu_cosine_decay_restarts_from(c); }
 
 static const struct {
     const char                *class_name, *name;
     const CornuOptimizerField *arguments;
-    CornuSchedule           *(*from)(const Config *config);
+    CornuSchedule           *(*from)(const void *config);
 } classes[] = {
     { "ExponentialDecay", "exponential_decay", decay, exponential_from },
     { "InverseTimeDecay", "inverse_time_decay", decay, inverse_time_from },
     { "PolynomialDecay", "polynomial_decay", polynomial, polynomial_from },
     { "CosineDecay", "cosine_decay", cosine, cosine_from },
     { "CosineDecayRestarts", "cosine_decay_restarts", restarts, restarts_from },
-    { "PiecewiseConstantDecay", "piecewise_constant_decay", none, piecewise_from },
+    { "PiecewiseConstantDecay", "piecewise_constant_decay", none, NULL },
 };
 enum { CLASSES = sizeof classes / sizeof *classes, MAX_BOUNDARIES = 1000 };
 
@@ -175,9 +150,8 @@ static CornuSchedule *read_piecewise(const json_t *value)
     if (bounds < 1 || count != bounds + 1)
         return cornu__fail_null(CORNU_ERR_FORMAT, "PiecewiseConstantDecay: expected boundaries, at "
                                 "most %d numbers, and values, one more", MAX_BOUNDARIES);
-    const Config config = { .piecewise = { .boundaries = boundaries, .values = values,
-                                           .count = bounds } };
-    return piecewise_from(&config);
+    return cornu_piecewise_constant_decay(.boundaries = boundaries, .values = values,
+                                          .count = bounds);
 }
 
 CornuSchedule *cornu__schedule_from_json(const json_t *value)
