@@ -6,22 +6,17 @@
 
 #include "int8/scales.h"
 
-static const CornuLiteTensor *in(const CornuLiteGraph *graph, const CornuLiteOperator *op, int i)
-{
-    const int t = i < op->in_count ? op->in[i] : CORNU_LITE_NONE;
-    return t == CORNU_LITE_NONE ? NULL : &graph->tensors[t];
-}
-
 /* A product of each element of y by each of its filter; a transposed one of each element of x. */
 static int64_t multiply_adds(const CornuLiteGraph *graph, const CornuLiteOperator *op)
 {
     CornuLiteProduct product;
-    if (!cornu__lite_product(op->code, &product) || !in(graph, op, product.weights)) return 0;
-    const CornuLiteTensor *weights = in(graph, op, product.weights);
+    if (!cornu__lite_product(op->code, &product)) return 0;
+    const CornuLiteTensor *weights = cornu__lite_in(graph, op, product.weights);
+    if (!weights) return 0;
     const int64_t filters = weights->shape.extent[product.axis];
     const int64_t taps = cornu__lite_count(weights->shape, 1) / (filters > 0 ? filters : 1);
     if (op->code == CORNU_LITE_TRANSPOSE_CONV) {
-        const CornuLiteTensor *x = in(graph, op, product.x);
+        const CornuLiteTensor *x = cornu__lite_in(graph, op, product.x);
         const int64_t channels = x->shape.extent[3] > 0 ? x->shape.extent[3] : 1;
         return cornu__lite_count(x->shape, 1) / channels * filters * taps;
     }
@@ -34,7 +29,7 @@ static int64_t parameter_bytes(const CornuLiteGraph *graph, const CornuLiteOpera
     size_t           bytes = 0;
     if (!cornu__lite_product(op->code, &product)) return 0;
     for (int i = product.weights; i < op->in_count; i++)
-        if (in(graph, op, i)) bytes += in(graph, op, i)->bytes;
+        if (cornu__lite_in(graph, op, i)) bytes += cornu__lite_in(graph, op, i)->bytes;
     return (int64_t)bytes;
 }
 
@@ -59,7 +54,7 @@ static const char *why_not_conv(const CornuLiteOperator *op)
 
 static const char *why_not_slice(const CornuLiteGraph *graph, const CornuLiteOperator *op)
 {
-    const CornuLiteTensor *strides = in(graph, op, 3);
+    const CornuLiteTensor *strides = cornu__lite_in(graph, op, 3);
     if (!strides || !strides->data || strides->dtype != CORNU_LITE_I32)
         return "has strides that are computed";
     for (size_t i = 0; i < strides->bytes / sizeof(int32_t); i++)
@@ -85,7 +80,7 @@ static const char *why_not(const CornuLiteGraph *graph, const CornuLiteOperator 
     case CORNU_LITE_AVERAGE_POOL_2D:
     case CORNU_LITE_CONCATENATION:     return why_not_pool(op);
     case CORNU_LITE_STRIDED_SLICE:     return why_not_slice(graph, op);
-    case CORNU_LITE_SOFTMAX:           return why_not_softmax(in(graph, op, 0));
+    case CORNU_LITE_SOFTMAX:           return why_not_softmax(cornu__lite_in(graph, op, 0));
     case CORNU_LITE_FULLY_CONNECTED:
     case CORNU_LITE_TRANSPOSE_CONV:
     case CORNU_LITE_ADD:

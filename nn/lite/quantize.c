@@ -5,7 +5,6 @@
 #include "../../datasets/pipeline/iterator.h"
 #include "../../device/edgetpu/kernels.h"
 #include "../../device/memory_internal.h"
-#include "../formats/file_internal.h"
 #include "../training/training_internal.h"
 #include "cost.h"
 #include "file/file.h"
@@ -66,14 +65,11 @@ static CornuStatus read_batches(CornuLiteRanges *ranges, const CornuLiteGraph *g
     const CornuBatch *batch;
     int64_t           seen = 0;
     while (seen < samples) {
-        CornuStatus status = cornu_iterator_next(iterator, &batch);
-        if (status != CORNU_OK) return status;
+        CORNU__TRY(cornu_iterator_next(iterator, &batch));
         if (!batch) break;
         const int64_t rows = batch->valid < samples - seen ? batch->valid : samples - seen;
-        status = take_batch(graph, model, batch, rows, x);
-        if (status == CORNU_OK)
-            status = cornu__lite_ranges_add(ranges, rows, (const float *const *)x);
-        if (status != CORNU_OK) return status;
+        CORNU__TRY(take_batch(graph, model, batch, rows, x));
+        CORNU__TRY(cornu__lite_ranges_add(ranges, rows, (const float *const *)x));
         seen += rows;
     }
     return seen > 0 ? CORNU_OK : cornu__fail(CORNU_ERR_VALUE, "cornu_quantize: the calibration "
@@ -166,8 +162,7 @@ static CornuStatus make_ports(CornuInt8Model *q)
     if (!q->ports) return CORNU_ERR_MEMORY;
     for (int i = 0; i < inputs + outputs; i++) {
         const CornuLiteTensor *tensor = i < inputs ? input_of(q, i) : output_of(q, i - inputs);
-        const CornuStatus      status = check_port(tensor);
-        if (status != CORNU_OK) return status;
+        CORNU__TRY(check_port(tensor));
         q->ports[i] = cornu__allocate((size_t)row_of(tensor) * ROWS, 1);
         if (!q->ports[i]) return CORNU_ERR_MEMORY;
         if (i < inputs && row_of(tensor) > largest) largest = row_of(tensor);
@@ -222,21 +217,11 @@ CornuStatus cornu_int8_save(const CornuInt8Model *q, const char *path)
 
 CornuInt8Model *cornu_int8_load(const char *path)
 {
-    CornuLiteGraph *graph = NULL;
-    CornuFileBytes  file;
+    CornuLiteGraph *graph;
     if (cornu__refused()) return NULL;
     if (!path) return cornu__loaded(cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_int8_load: the "
                                                      "path is NULL"));
-    CornuStatus status = cornu__file_read(&file, path);
-    if (status == CORNU_OK) {
-        status = cornu__lite_read(file.bytes, file.size, &graph);
-        cornu__file_release(&file);
-    }
-    if (status != CORNU_OK) {
-        cornu__fail_prefix(status, path);
-        return cornu__loaded(cornu__null());
-    }
-    return cornu__loaded(create(graph, 1.0, 0));
+    return cornu__loaded(cornu__lite_open(path, &graph) ? cornu__null() : create(graph, 1.0, 0));
 }
 
 /* ---- Predicting ---- */
@@ -273,20 +258,18 @@ static CornuStatus check_rows(const char *what, CornuArray array, int64_t rows,
 static CornuStatus check_arrays(const CornuInt8Model *q, const CornuArray *xs, int inputs,
                                 const CornuArray *tos, int outputs, int64_t rows)
 {
-    CornuStatus status = CORNU_OK;
     if (inputs != q->graph->input_count || outputs != q->graph->output_count)
         return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_int8_predict: %d inputs and %d outputs are "
                            "given, the model has %d and %d", inputs, outputs,
                            q->graph->input_count, q->graph->output_count);
-    for (int i = 0; i < inputs && status == CORNU_OK; i++)
-        status = check_rows("x", xs[i], rows, input_of(q, i));
-    for (int i = 0; i < outputs && status == CORNU_OK; i++) {
-        status = check_rows("to", tos[i], rows, output_of(q, i));
-        if (status == CORNU_OK && tos[i].type.dtype != CORNU_F32)
-            status = cornu__fail(CORNU_ERR_DTYPE, "cornu_int8_predict: to is %s, expected f32",
-                                 cornu_dtype_name(tos[i].type.dtype));
+    for (int i = 0; i < inputs; i++) CORNU__TRY(check_rows("x", xs[i], rows, input_of(q, i)));
+    for (int i = 0; i < outputs; i++) {
+        CORNU__TRY(check_rows("to", tos[i], rows, output_of(q, i)));
+        if (tos[i].type.dtype != CORNU_F32)
+            return cornu__fail(CORNU_ERR_DTYPE, "cornu_int8_predict: to is %s, expected f32",
+                               cornu_dtype_name(tos[i].type.dtype));
     }
-    return status;
+    return CORNU_OK;
 }
 
 CornuStatus cornu_int8_predict_many(CornuInt8Model *q, const CornuArray *xs, int inputs,
@@ -294,23 +277,23 @@ CornuStatus cornu_int8_predict_many(CornuInt8Model *q, const CornuArray *xs, int
 {
     if (!q || !xs || !tos) return cornu__fail_absent("cornu_int8_predict: an argument is NULL");
     const int64_t rows = inputs > 0 && xs[0].type.shape.rank > 0 ? xs[0].type.shape.extent[0] : 0;
-    CornuStatus   status = check_arrays(q, xs, inputs, tos, outputs, rows);
-    for (int64_t first = 0; first < rows && status == CORNU_OK; first += ROWS) {
+    CORNU__TRY(check_arrays(q, xs, inputs, tos, outputs, rows));
+    for (int64_t first = 0; first < rows; first += ROWS) {
         const int64_t count = rows - first < ROWS ? rows - first : ROWS;
         for (int i = 0; i < inputs; i++) {
             const int64_t row = row_of(input_of(q, i));
             to_real(xs[i], first * row, count * row, q->input_scale, q->real);
             cornu__int8_quantize(affine_of(input_of(q, i)), count * row, q->real, q->ports[i]);
         }
-        status = cornu__lite_run(q->run, count, (const void *const *)q->ports,
-                                 (void *const *)(q->ports + inputs));
+        CORNU__TRY(cornu__lite_run(q->run, count, (const void *const *)q->ports,
+                                   (void *const *)(q->ports + inputs)));
         for (int i = 0; i < outputs; i++) {
             const int64_t row = row_of(output_of(q, i));
             cornu__int8_dequantize(affine_of(output_of(q, i)), count * row,
                                    q->ports[inputs + i], (float *)tos[i].data + first * row);
         }
     }
-    return status;
+    return CORNU_OK;
 }
 
 CornuStatus cornu_int8_predict(CornuInt8Model *q, CornuArray x, CornuArray to)
@@ -352,10 +335,8 @@ static CornuEdgeTpuCost fill(const CornuInt8Model *q, CornuEdgeTpuOperator *oper
     int64_t moved = 0;
     for (int o = 0; o < q->graph->operator_count; o++)
         operators[o] = cornu__lite_edgetpu_operator(q->graph, o);
-    for (int i = 0; i < q->graph->input_count; i++)
-        moved += cornu__lite_count(q->graph->tensors[q->graph->inputs[i].tensor].shape, 1);
-    for (int i = 0; i < q->graph->output_count; i++)
-        moved += cornu__lite_count(q->graph->tensors[q->graph->outputs[i].tensor].shape, 1);
+    for (int i = 0; i < q->graph->input_count; i++) moved += row_of(input_of(q, i));
+    for (int i = 0; i < q->graph->output_count; i++) moved += row_of(output_of(q, i));
     return cornu_edgetpu_cost(operators, q->graph->operator_count, moved);
 }
 

@@ -2,7 +2,6 @@
 #include "architecture/architecture_internal.h"
 #include "keras_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- Writing. Out of memory jansson returns NULL; given NULL it fails. ---- */
@@ -147,11 +146,6 @@ static CornuStatus divide(const CornuModel *model, const char *what, const json_
 
 /* ---- Metrics ---- */
 
-static int by_key(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Adds the metrics of a value: one, none, or those of a list or, by sorted keys, a dictionary. */
 static CornuStatus read_metrics(const char *what, const json_t *value,
                                 CornuMetric *metrics[CORNU_MAX_METRICS], int *count)
@@ -161,15 +155,12 @@ static CornuStatus read_metrics(const char *what, const json_t *value,
         CORNU__TRY(read_metrics(what, json_array_get(value, i), metrics, count));
     if (json_is_array(value)) return CORNU_OK;
     if (is_dictionary(value)) {
-        const char *keys[CORNU_MAX_METRICS], *key;
-        json_t     *unused;
-        size_t      size = 0;
-        if (json_object_size(value) > CORNU_MAX_METRICS) *count = CORNU_MAX_METRICS;
-        else json_object_foreach((json_t *)value, key, unused) keys[size++] = key;
-        qsort(keys, size, sizeof *keys, by_key);
-        for (size_t i = 0; i < size; i++)
-            CORNU__TRY(read_metrics(what, json_object_get(value, keys[i]), metrics, count));
-        if (*count < CORNU_MAX_METRICS) return CORNU_OK;
+        const char **keys = cornu__sorted_keys(value);
+        CornuStatus  status = keys ? CORNU_OK : CORNU_ERR_MEMORY;
+        for (size_t i = 0; i < json_object_size(value) && !status; i++)
+            status = read_metrics(what, json_object_get(value, keys[i]), metrics, count);
+        cornu__release(keys);
+        return status;
     }
     if (*count == CORNU_MAX_METRICS)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s of an output are more than %d", what,
@@ -222,16 +213,14 @@ static CornuStatus read_losses(const CornuModel *model, const json_t *value,
 static CornuStatus by_sorted_key(const CornuModel *model, const json_t *dictionary,
                                  const json_t **of)
 {
-    const char *keys[CORNU_MAX_MODEL_TENSORS], *key;
-    json_t     *unused;
-    int         count = 0;
-    if (json_object_size(dictionary) != (size_t)model->output_count)
+    const size_t count = json_object_size(dictionary);
+    if (count != (size_t)model->output_count)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "loss_weights has %zu entries for %d outputs",
-                           json_object_size(dictionary), model->output_count);
-    json_object_foreach((json_t *)dictionary, key, unused) keys[count++] = key;
-    qsort(keys, (size_t)count, sizeof *keys, by_key);
-    for (int i = 0; i < count; i++) of[i] = json_object_get(dictionary, keys[i]);
-    return CORNU_OK;
+                           count, model->output_count);
+    const char **keys = cornu__sorted_keys(dictionary);
+    for (size_t i = 0; i < count && keys; i++) of[i] = json_object_get(dictionary, keys[i]);
+    cornu__release(keys);
+    return keys ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 /* Keras looks at the names in a dictionary only if the losses are a dictionary, too: to a list of

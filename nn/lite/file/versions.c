@@ -18,16 +18,10 @@ static int int8_version(CornuLiteCode code)
     return 1;
 }
 
-static const CornuLiteTensor *operand(const CornuLiteGraph *graph, const CornuLiteOperator *op,
-                                      int i)
-{
-    return i < op->in_count && op->in[i] >= 0 ? &graph->tensors[op->in[i]] : NULL;
-}
-
 static bool any_int8(const CornuLiteGraph *graph, const CornuLiteOperator *op)
 {
     for (int i = 0; i < op->in_count; i++) {
-        const CornuLiteTensor *in = operand(graph, op, i);
+        const CornuLiteTensor *in = cornu__lite_in(graph, op, i);
         if (in && in->dtype == CORNU_LITE_I8) return true;
     }
     return false;
@@ -37,7 +31,7 @@ static int most_rank(const CornuLiteGraph *graph, const CornuLiteOperator *op)
 {
     int rank = 0;
     for (int i = 0; i < op->in_count; i++) {
-        const CornuLiteTensor *in = operand(graph, op, i);
+        const CornuLiteTensor *in = cornu__lite_in(graph, op, i);
         if (in && in->shape.rank > rank) rank = in->shape.rank;
     }
     return rank;
@@ -72,7 +66,7 @@ int cornu__lite_version(const CornuLiteGraph *graph, const CornuLiteOperator *op
     case CORNU_LITE_FULLY_CONNECTED:
         return op->in_count == 2 ? 6 : options->keep_dims ? 5 : usual;
     case CORNU_LITE_TRANSPOSE_CONV:
-        return options->fused_activation ? 4 : operand(graph, op, 3) ? 3 : usual;
+        return options->fused_activation ? 4 : cornu__lite_in(graph, op, 3) ? 3 : usual;
     case CORNU_LITE_MUL: return int8 && scales_up(graph, op) ? 3 : usual;
     case CORNU_LITE_RESIZE_BILINEAR: return options->half_pixel_centers ? 3 : usual;
     case CORNU_LITE_RESIZE_NEAREST_NEIGHBOR:

@@ -207,6 +207,13 @@ const char *cornu__lite_operator_name(const CornuLiteOperator *op)
     return op->custom ? op->custom : cornu__lite_code_name(op->code);
 }
 
+const CornuLiteTensor *cornu__lite_in(const CornuLiteGraph *graph, const CornuLiteOperator *op,
+                                      int i)
+{
+    const int number = i < op->in_count ? op->in[i] : CORNU_LITE_NONE;
+    return number == CORNU_LITE_NONE ? NULL : &graph->tensors[number];
+}
+
 void cornu__lite_place(const CornuLiteGraph *graph, int op, CornuLitePlace *place)
 {
     const char *name = cornu__lite_code_name(graph->operators[op].code);

@@ -161,6 +161,10 @@ void cornu__lite_add_variable(CornuLiteGraph *graph, const char *name, int initi
 /* The name of an operator: "CONV_2D", or that of a custom one. */
 const char *cornu__lite_operator_name(const CornuLiteOperator *op);
 
+/* Operand `i` of an operator; NULL for one that is omitted. */
+const CornuLiteTensor *cornu__lite_in(const CornuLiteGraph *graph, const CornuLiteOperator *op,
+                                      int i);
+
 /* Where something failed, for messages: "operator 7, CONV_2D". */
 typedef struct { char text[96]; } CornuLitePlace;
 void cornu__lite_place(const CornuLiteGraph *graph, int op, CornuLitePlace *place);

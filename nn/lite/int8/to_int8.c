@@ -118,17 +118,11 @@ static int add_bias(Work *work, const char *name, int64_t filters, const float *
 
 /* ---- Operators ---- */
 
-static const CornuLiteTensor *operand(const Work *work, const CornuLiteOperator *op, int i)
-{
-    const int t = i < op->in_count ? op->in[i] : CORNU_LITE_NONE;
-    return t == CORNU_LITE_NONE ? NULL : &work->from->tensors[t];
-}
-
 static CornuStatus put_product(Work *work, const CornuLiteOperator *op, CornuLiteProduct product)
 {
-    const CornuLiteTensor *weights = operand(work, op, product.weights);
-    const CornuLiteTensor *bias = operand(work, op, product.bias);
-    const CornuLiteTensor *x = operand(work, op, product.x);
+    const CornuLiteTensor *weights = cornu__lite_in(work->from, op, product.weights);
+    const CornuLiteTensor *bias = cornu__lite_in(work->from, op, product.bias);
+    const CornuLiteTensor *x = cornu__lite_in(work->from, op, product.x);
     if (!x || x->data || !weights || !weights->data || weights->dtype != CORNU_LITE_F32 ||
         (bias && (!bias->data || bias->dtype != CORNU_LITE_F32)))
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "its weights or bias are computed");

@@ -5,8 +5,7 @@
 
 const CornuLiteTensor *cornu__step_in(const CornuLiteStep *step, int i)
 {
-    const int number = i < step->op->in_count ? step->op->in[i] : CORNU_LITE_NONE;
-    return number == CORNU_LITE_NONE ? NULL : &step->graph->tensors[number];
+    return cornu__lite_in(step->graph, step->op, i);
 }
 
 CornuStatus cornu__step_affine(const CornuLiteTensor *tensor, CornuAffine *affine)

@@ -122,7 +122,7 @@ typedef struct {
     int    free_after;   /* the last operator that reads what it holds; -1: free */
 } Slot;
 
-/* What place() works on: the slots, the slot of each tensor, and the last operator that reads it. */
+/* What place() works on: the slots, each tensor's slot, and the last operator that reads it. */
 typedef struct {
     Slot *slots;
     int   count;

@@ -20,6 +20,10 @@ CornuStatus cornu__each_leaf(const json_t *value, CornuLeaf *leaf, void *context
 CornuStatus cornu__form_keys(const json_t *form, const char **keys, size_t most);
 json_t     *cornu__form_of_keys(char *const *keys, int count);
 
+/* The keys of an object, which owns them, in Keras' order; the caller releases the list. NULL with
+ * an error when out of memory. */
+const char **cornu__sorted_keys(const json_t *object);
+
 /* A copy in which each is replaced by the next of others. NULL when out of memory. */
 typedef json_t *CornuNextLeaf(void *context);
 json_t *cornu__with_leaves(const json_t *value, CornuNextLeaf *next, void *context);

@@ -10,8 +10,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The sorted keys of an object, which owns them; NULL with an error when out of memory. */
-static const char **sorted_keys(const json_t *object)
+const char **cornu__sorted_keys(const json_t *object)
 {
     const char **keys = cornu__allocate(json_object_size(object) + 1, sizeof *keys), *key;
     json_t      *value;
@@ -33,7 +32,7 @@ CornuStatus cornu__form_keys(const json_t *form, const char **keys, size_t most)
 {
     const size_t count = json_object_size(form);
     if (count < 1 || count > most) return CORNU_OK;
-    const char **sorted = sorted_keys(form);
+    const char **sorted = cornu__sorted_keys(form);
     bool         flat = true;
     if (!sorted) return CORNU_ERR_MEMORY;
     for (size_t i = 0; i < count; i++) flat &= is_leaf(json_object_get(form, sorted[i]));
@@ -56,7 +55,7 @@ CornuStatus cornu__each_leaf(const json_t *value, CornuLeaf *leaf, void *context
     for (size_t i = 0; i < json_array_size(value) && !status; i++)
         status = cornu__each_leaf(json_array_get(value, i), leaf, context);
     if (json_is_array(value)) return status;
-    const char **keys = sorted_keys(value);
+    const char **keys = cornu__sorted_keys(value);
     if (!keys) return CORNU_ERR_MEMORY;
     for (size_t i = 0; i < json_object_size(value) && !status; i++)
         status = cornu__each_leaf(json_object_get(value, keys[i]), leaf, context);
@@ -74,7 +73,7 @@ json_t *cornu__with_leaves(const json_t *value, CornuNextLeaf *next, void *conte
                                                                context));
         return list;
     }
-    const char **keys = sorted_keys(value);
+    const char **keys = cornu__sorted_keys(value);
     json_t      *object = keys ? json_object() : NULL;
     for (size_t i = 0; i < json_object_size(value) && keys; i++)
         object = cornu__json_with(object, keys[i],
