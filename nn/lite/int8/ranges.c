@@ -61,12 +61,16 @@ static CornuStatus watch_all(CornuLiteRanges *r)
     for (int t = 0; t < tensors; t++) {
         const CornuLiteTensor *tensor = &graph->tensors[t];
         if (tensor->dtype != CORNU_LITE_F32 || tensor->data) continue;
-        if (tensor->shape.rank < 1 || tensor->shape.extent[0] != CORNU_NONE)
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "tensor %s has no rows", tensor->name);
+        if (tensor->shape.rank < 1 || tensor->shape.extent[0] != CORNU_NONE) {
+            CornuText shape;
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "tensor %s is %s, expected a batch of any "
+                               "size as its first axis", tensor->name,
+                               cornu_shape_print(&shape, tensor->shape));
+        }
         r->watched[r->count++] = t;
         all = watch(graph, t, all, 2 * r->count);
     }
-    if (graph->status || !r->count) return CORNU_ERR_MEMORY;
+    CORNU__TRY(graph->status);
     while (graph->output_count > 0) cornu__release(graph->outputs[--graph->output_count].name);
     cornu__lite_add_output(graph, all, "watched");
     return graph->status;

@@ -334,6 +334,13 @@ static void refused(void **state)
     expect_failure(cornu_quantize(model), CORNU_ERR_ARGUMENT, "cornu_quantize");
     x[5] = INFINITY;
     expect_failure(cornu_quantize(model, .x = rows), CORNU_ERR_VALUE, "not finite");
+    /* What has no kernel is refused before the data are looked at. */
+    CornuModel *norm = cornu_sequential(.input_shape = { 3 });
+    cornu_model_add(norm, cornu_layer_normalization());
+    expect_ok(cornu_compile(norm, .device = device));
+    expect_failure(cornu_quantize(norm, .x = rows), CORNU_ERR_UNSUPPORTED,
+                   "RSQRT: has no kernel of 8 bits");
+    cornu_model_free(norm);
     x[5] = 0.5f;
     CornuInt8Model *small = cornu_quantize(model, .x = rows);
     float           to[8];

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -332,6 +333,27 @@ static void test_compile(void **state)
     cornu_model_free(model);
 }
 
+/* Metrics in a dictionary, as many as there may be and one more. */
+static void test_most_metrics(void **state)
+{
+    (void)state;
+    CornuModel *model = small();
+    for (int count = CORNU_MAX_METRICS; count <= CORNU_MAX_METRICS + 1; count++) {
+        char text[8000];
+        int  at = snprintf(text, sizeof text, "{\"optimizer\": \"sgd\", \"loss\": \"mse\", "
+                           "\"metrics\": {");
+        for (int i = 0; i < count; i++)
+            at += snprintf(text + at, sizeof text - (size_t)at,
+                           "%s\"%d\": {\"class_name\": \"MeanAbsoluteError\", "
+                           "\"config\": {\"name\": \"m%d\"}}", i ? ", " : "", i, i);
+        snprintf(text + at, sizeof text - (size_t)at, "}}");
+        if (count == CORNU_MAX_METRICS) expect_ok(cornu_compile_from_json(model, text, NULL));
+        else expect_error(cornu_compile_from_json(model, text, NULL), CORNU_ERR_UNSUPPORTED,
+                          "are more than 32");
+    }
+    cornu_model_free(model);
+}
+
 /* An argument that is absent has the default of its class, null is none. */
 static void test_arguments_of_optimizers(void **state)
 {
@@ -391,7 +413,7 @@ int main(void)
         cmocka_unit_test(test_arguments_are_keras),
         cmocka_unit_test(test_wrong_layers_are_refused),
         cmocka_unit_test(test_a_layer_outlives_its_models),
-        cmocka_unit_test(test_compile),
+        cmocka_unit_test(test_compile), cmocka_unit_test(test_most_metrics),
         cmocka_unit_test(test_arguments_of_optimizers),
         cmocka_unit_test(test_one_hot_predictions_are_the_default),
     };
