@@ -11,6 +11,7 @@
 
 #include "device.h"
 #include "guard_internal.h"
+#include "mesh/layout_map_internal.h"
 #include "placement/placement.h"
 #include "program_internal.h"
 #include "status_internal.h"
@@ -94,6 +95,9 @@ struct CornuDevice {
     int                     threads, shards;
     CornuRange              own;           /* the shards of this process; none counts as all */
     CornuProcesses         *processes;     /* NULL: all are */
+    CornuMesh               mesh;          /* of the shards; no axes: none */
+    unsigned                data;          /* its axes that share the batch */
+    CornuLayoutMap         *layouts;       /* of variables; NULL: none is cut */
     CornuPrecision          precision;
     char                    description[256];
     const char             *profile;       /* NULL: it emulates none */

@@ -58,6 +58,9 @@ typedef double          CornuField_F64S[CORNU_OP_NUMBERS];
 /* The most shards a device may have. */
 enum { CORNU_MAX_SHARDS = 1024 };
 
+/* The axes along which a device without a mesh has its shards: one, number 0. */
+enum { CORNU_ALL_SHARDS = 1 };
+
 /* One struct per attribute list, CornuAttributes_CONV2D and so on; an op's row names its list. */
 #define F(KIND, name) CornuField_##KIND name;
 #define CORNU_ATTRIBUTES(LIST, member, fields) typedef struct { fields } CornuAttributes_##LIST;

@@ -107,7 +107,8 @@ static bool known(const CornuProgram *program, CornuValue value)
     cornu__reserve(&(program)->items##s, &(program)->items##_space, (program)->items##_count, \
                    extra, sizeof *(program)->items##s)
 
-static CornuStatus add_input(CornuProgram *program, CornuType type, bool varies, CornuValue *out)
+static CornuStatus add_input(CornuProgram *program, CornuType type, unsigned varies,
+                             CornuValue *out)
 {
     *out = CORNU_NO_VALUE;
     CORNU__TRY(cornu_type_check(type));
@@ -116,7 +117,7 @@ static CornuStatus add_input(CornuProgram *program, CornuType type, bool varies,
     CornuValue value = program->value_count++;
     program->values[value] =
         (CornuProgramValue){ .type = type, .op = -1, .index = program->input_count,
-                             .varies = varies };
+                             .varies = (unsigned char)varies };
     program->inputs[program->input_count++] = value;
     *out = value;
     return CORNU_OK;
@@ -124,15 +125,21 @@ static CornuStatus add_input(CornuProgram *program, CornuType type, bool varies,
 
 CornuStatus cornu_program_input(CornuProgram *program, CornuType type, CornuValue *out)
 {
-    return add_input(program, type, false, out);
+    return add_input(program, type, 0, out);
 }
 
 CornuStatus cornu_program_shard_input(CornuProgram *program, CornuType type, CornuValue *out)
 {
+    return cornu_program_mesh_input(program, type, CORNU_ALL_SHARDS, out);
+}
+
+CornuStatus cornu_program_mesh_input(CornuProgram *program, CornuType type, unsigned axes,
+                                     CornuValue *out)
+{
     if (type.shape.rank >= CORNU_MAX_RANK)
         return cornu__fail(CORNU_ERR_SHAPE, "an input with a value for each shard has rank %d, "
                            "expected at most %d", type.shape.rank, CORNU_MAX_RANK - 1);
-    return add_input(program, type, true, out);
+    return add_input(program, type, axes, out);
 }
 
 CornuStatus cornu_program_copy_input(CornuProgram *to, const CornuProgram *from, CornuValue value,
@@ -198,15 +205,17 @@ static CornuStatus output_types(const CornuProgram *program, CornuOpId id,
     return status;
 }
 
-/* Whether a result varies from shard to shard, by whether an operand does. */
-static bool result_varies(CornuOpId id, const CornuAttributes *attributes, bool operands)
+/* The axes along which a result varies, by those of the operands. Of groups that follow no mesh
+ * nothing is known. */
+static unsigned result_varies(CornuOpId id, const CornuAttributes *attributes, unsigned operands)
 {
-    switch (cornu__op_reads(id)) {
-    case CORNU_READS_OWN: case CORNU_READS_SCATTER:
-        return true;
-    case CORNU_READS_SHARDS: return operands && attributes->shards.groups.count > 0;
-    default:                 return operands;
-    }
+    const CornuReads reads = cornu__op_reads(id);
+    if (reads != CORNU_READS_OWN && reads != CORNU_READS_SCATTER && reads != CORNU_READS_SHARDS)
+        return operands;
+    const unsigned axes = (unsigned)attributes->shards.axes;
+    const bool     of_mesh = axes || attributes->shards.groups.count == 0;
+    if (reads == CORNU_READS_SHARDS) return !of_mesh ? operands : axes ? operands & ~axes : 0;
+    return operands | (axes ? axes : CORNU_ALL_SHARDS);
 }
 
 static CornuStatus record_op(CornuProgram *program, CornuOpId id, const CornuAttributes *attributes,
@@ -228,7 +237,7 @@ static CornuStatus record_op(CornuProgram *program, CornuOpId id, const CornuAtt
         .out_first = program->value_count, .out_count = out_count,
         .scope = program->scope, .origin = program->origin,
     };
-    bool varies = false;
+    unsigned varies = 0;
     for (int i = 0; i < in_count; i++) {
         varies |= program->values[in[i]].varies;
         program->operands[program->operand_count++] = in[i];
@@ -237,7 +246,8 @@ static CornuStatus record_op(CornuProgram *program, CornuOpId id, const CornuAtt
     for (int i = 0; i < out_count; i++) {
         out[i] = program->value_count++;
         program->values[out[i]] = (CornuProgramValue){
-            .type = types[i], .op = program->op_count, .index = i, .varies = varies };
+            .type = types[i], .op = program->op_count, .index = i,
+            .varies = (unsigned char)varies };
     }
     program->op_count++;
     return CORNU_OK;
@@ -275,7 +285,7 @@ CornuStatus cornu_program_output(CornuProgram *program, CornuValue value, int al
                                cornu_type_print(&to_text, to));
     }
     if (alias >= 0 &&
-        program->values[value].varies != program->values[program->inputs[alias]].varies)
+        !program->values[value].varies != !program->values[program->inputs[alias]].varies)
         return cornu__fail(CORNU_ERR_ARGUMENT, "output %d %s from shard to shard, input %d, which "
                            "it is written into, %s", program->output_count,
                            program->values[value].varies ? "varies" : "does not vary", alias,

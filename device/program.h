@@ -24,9 +24,10 @@ typedef struct {
     CornuType type;
     int       op;      /* the op that makes it, -1 for an input */
     int       index;   /* which output of that op, or which input of the program */
-    bool      varies;  /* from shard to shard: a per-shard input, replica_id, shard_slice, and all
-                          that depends on them other than through an all_reduce or all_gather
-                          over all shards */
+    unsigned char varies;   /* from shard to shard, as a per-shard input, replica_id, shard_slice,
+                               and all that depends on them other than through an all_reduce or
+                               all_gather: bit i, along axis i of the mesh (mesh/mesh.h). Without a
+                               mesh all shards are along axis 0. 0: all have the same */
     bool      fixed;   /* an input that has the same value in every run */
     bool      replaced;   /* an input that an output is written into */
 } CornuProgramValue;
@@ -81,6 +82,9 @@ CornuStatus cornu_program_input(CornuProgram *program, CornuType type, CornuValu
 /* Declares the next input, of which every shard has its own: `type` is what one shard sees; the
  * buffer has one more axis in front, the shard. */
 CornuStatus cornu_program_shard_input(CornuProgram *program, CornuType type, CornuValue *out);
+/* Likewise; those of shards that differ along other axes of the mesh than these are equal. */
+CornuStatus cornu_program_mesh_input(CornuProgram *program, CornuType type, unsigned axes,
+                                     CornuValue *out);
 
 /* Declares an input of `to` like the input `value` of `from`. */
 CornuStatus cornu_program_copy_input(CornuProgram *to, const CornuProgram *from, CornuValue value,

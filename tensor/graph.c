@@ -172,32 +172,49 @@ CornuTensor *cornu_graph_shard_input(CornuGraph *graph, CornuType type)
     if (type.shape.rank >= CORNU_MAX_RANK)
         return cornu__fail_null(CORNU_ERR_SHAPE, "cornu_graph_shard_input: rank %d, expected at "
                                 "most %d", type.shape.rank, CORNU_MAX_RANK - 1);
-    return add_feed(graph, type, true,
-                    cornu__sharded(type, cornu_device_shards(graph->device)));
+    return add_feed(graph, type, true, cornu__parts_type(graph->device, type));
 }
 
-/* The buffer of a fed input. */
-static CornuStatus find_feed(const CornuTensor *input, const char *who, CornuBuffer **feed)
+/* The buffer of a fed input, and the type of what it is fed. */
+static CornuStatus find_feed(const CornuTensor *input, const char *who, CornuBuffer **feed,
+                             CornuType *type)
 {
     if (!input) return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the input is NULL", who);
     const CornuGraph        *graph = input->graph;
     const CornuProgramValue *value = &graph->program->values[input->value];
     *feed = value->op == -1 ? graph->inputs[value->index].feed : NULL;
+    *type = value->varies ? cornu__sharded(value->type, cornu_device_shards(graph->device))
+                          : value->type;
     if (*feed) return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the tensor is not an input, expected one from "
                        "cornu_graph_input", who);
 }
 
+static CornuStatus write_feed(const CornuTensor *input, CornuBuffer *feed, int64_t first,
+                              CornuArray array)
+{
+    return input->graph->program->values[input->value].varies
+         ? cornu__parts_write(feed, first, array) : cornu_buffer_write_part(feed, first, array);
+}
+
 CornuStatus cornu_graph_feed(CornuTensor *input, CornuArray array)
 {
     CornuBuffer *feed;
-    CORNU__TRY(find_feed(input, "cornu_graph_feed", &feed));
-    return cornu__fail_prefix(cornu_buffer_write(feed, array), "feed");
+    CornuType    type;
+    CornuText    a, b;
+    CORNU__TRY(find_feed(input, "cornu_graph_feed", &feed, &type));
+    if (cornu_type_equal(type, cornu_buffer_type(feed)))
+        return cornu__fail_prefix(cornu_buffer_write(feed, array), "feed");
+    if (!cornu_type_equal(type, array.type))
+        return cornu__fail(CORNU_ERR_SHAPE, "feed: the array is %s, expected %s",
+                           cornu_type_print(&a, array.type), cornu_type_print(&b, type));
+    return cornu__fail_prefix(write_feed(input, feed, 0, array), "feed");
 }
 
 CornuStatus cornu_graph_feed_part(CornuTensor *input, int64_t first, CornuArray array)
 {
     CornuBuffer *feed;
-    CORNU__TRY(find_feed(input, "cornu_graph_feed_part", &feed));
-    return cornu__fail_prefix(cornu_buffer_write_part(feed, first, array), "feed");
+    CornuType    type;
+    CORNU__TRY(find_feed(input, "cornu_graph_feed_part", &feed, &type));
+    return cornu__fail_prefix(write_feed(input, feed, first, array), "feed");
 }

@@ -2,6 +2,7 @@
  * program, which the device compiles once. */
 #include <string.h>
 
+#include "../device/device_internal.h"
 #include "graph_internal.h"
 
 /* Extends `needed` to all values that the marked ones depend on. One pass backwards suffices, since
@@ -117,6 +118,29 @@ CornuProgram *cornu__graph_lowered(const CornuGraph *graph, CornuTensor *const *
     return cornu__null();
 }
 
+/* With a mesh, the program for all its shards. */
+static CornuStatus cut(const CornuGraph *graph, CornuPrepared *prepared)
+{
+    const CornuDevice  *device = graph->device;
+    const CornuProgram *program = graph->program;
+    if (device->mesh.axes == 0) return CORNU_OK;
+    CornuLayout *layouts = cornu__allocate((size_t)program->input_count + 1, sizeof *layouts);
+    if (!layouts) return CORNU_ERR_MEMORY;
+    for (int i = 0, next = 0; next < prepared->program->input_count; i++) {
+        const CornuGraphInput *input = &graph->inputs[i];
+        CornuBuffer           *buffer = input->variable ? input->variable->buffer : input->feed;
+        if (buffer != prepared->inputs[next]) continue;
+        if (input->variable) layouts[next] = input->variable->layout;
+        next++;
+    }
+    CornuProgram *parts = cornu__partition(prepared->program, &device->mesh, device->data, layouts);
+    cornu__release(layouts);
+    if (!parts) return cornu_error_take();
+    cornu_program_free(prepared->program);
+    prepared->program = parts;
+    return CORNU_OK;
+}
+
 static CornuExecutable *compile(const CornuGraph *graph, const CornuPrepared *prepared)
 {
     CornuExecutable *executable = cornu_device_compile(graph->device, prepared->program);
@@ -137,16 +161,17 @@ static CornuStatus fill_prepared(CornuGraph *graph, CornuPrepared *prepared,
     if (!prepared->fetches) return CORNU_ERR_MEMORY;
     for (int i = 0; i < count; i++) prepared->fetches[i] = fetches[i];
     CORNU__TRY(lower(graph, prepared));
+    CORNU__TRY(cut(graph, prepared));
     if (graph->watches) CORNU__TRY(cornu__watch(graph, prepared));
     prepared->outputs = cornu__allocate((size_t)prepared->program->output_count,
                                         sizeof *prepared->outputs);
     if (!prepared->outputs) return CORNU_ERR_MEMORY;
     for (int i = 0; i < count; i++) {
-        CornuType    type = cornu_program_buffer_type(graph->program, fetches[i]->value,
-                                                      cornu_device_shards(graph->device));
+        const CornuProgram *program = prepared->program;
+        const CornuValue    value = program->outputs[graph->assignment_count + i].value;
         CornuBuffer *buffer = cornu_buffer_create(
-            graph->device, type, .name = "a fetched value",
-            .per_shard = graph->program->values[fetches[i]->value].varies);
+            graph->device, cornu_program_buffer_type(program, value, graph->device->shards),
+            .name = "a fetched value", .per_shard = program->values[value].varies);
         if (!buffer) return cornu_error_status();
         prepared->outputs[graph->assignment_count + i] = buffer;
     }
@@ -216,6 +241,18 @@ CornuStatus cornu_graph_prepare(CornuGraph *graph, CornuTensor *const *fetches, 
     return CORNU_OK;
 }
 
+static CornuStatus read_fetched(const CornuGraph *graph, const CornuTensor *tensor,
+                                const CornuBuffer *buffer, CornuArray to)
+{
+    const CornuProgramValue *value = &graph->program->values[tensor->value];
+    const CornuType type = cornu__sharded(value->type, cornu_device_shards(graph->device));
+    CornuText       a, b;
+    if (!value->varies || graph->device->mesh.axes == 0) return cornu_buffer_read(buffer, to);
+    if (cornu_type_equal(type, to.type)) return cornu__parts_read(buffer, 0, to);
+    return cornu__fail(CORNU_ERR_SHAPE, "the array read into is %s, expected %s",
+                       cornu_type_print(&a, to.type), cornu_type_print(&b, type));
+}
+
 CornuStatus cornu_run(CornuGraph *graph, CornuTensor *const *fetches, int count, CornuArray *out)
 {
     CORNU__NEED(graph);
@@ -226,7 +263,8 @@ CornuStatus cornu_run(CornuGraph *graph, CornuTensor *const *fetches, int count,
     CORNU__TRY(cornu_executable_run(prepared->executable, prepared->inputs, prepared->outputs));
     CornuBuffer **fetched = prepared->outputs + prepared->program->output_count - count -
                             prepared->watched_count;
-    for (int i = 0; i < count; i++) CORNU__TRY(cornu_buffer_read(fetched[i], out[i]));
+    for (int i = 0; i < count; i++)
+        CORNU__TRY(read_fetched(graph, fetches[i], fetched[i], out[i]));
     return prepared->watched_count ? cornu__watch_check(graph, prepared) : CORNU_OK;
 }
 

@@ -53,6 +53,8 @@ typedef struct {
                               CORNU_SLICED is as CORNU_SHARED in graphs */
     CornuDtype   precision; /* of an f32: bf16 or f16 if its values are to be rounded to that by
                                whoever assigns it; default f32 */
+    const struct CornuLayout *layout; /* how the device's mesh cuts it (device/mesh/partition.h);
+                               default: not. Graphs read and assign the whole, as all else does */
     bool         for_packing; /* no memory until cornu_variable_pack provides it */
     bool         sparse_gradient; /* a table (V, C) of which an optimizer updates the rows that were
                                 looked up; it is not packed */
@@ -78,6 +80,9 @@ CornuDtype     cornu_variable_precision(const CornuVariable *variable); /* as ma
 CornuSpread    cornu_variable_spread(const CornuVariable *variable);   /* as it was made */
 /* Whether each shard has a slice of it in a graph: CORNU_SLICED on a device with several. */
 bool           cornu_variable_is_sliced(const CornuVariable *variable);
+/* How the device's mesh cuts it, and whether it does. */
+const struct CornuLayout *cornu_variable_layout(const CornuVariable *variable);
+bool           cornu_variable_is_cut(const CornuVariable *variable);
 
 /* Copies a host array of the variable's host type to the device. */
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from);

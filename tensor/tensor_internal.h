@@ -3,6 +3,7 @@
 #define CORNU_TENSOR_TENSOR_INTERNAL_H
 
 #include "../device/memory_internal.h"
+#include "../device/mesh/partition.h"
 #include "../device/ops/rules.h"
 #include "ops.h"
 
@@ -22,6 +23,7 @@ struct CornuVariable {
     CornuVariable *whole;          /* the packed variable that contains it, or NULL */
     int64_t        first;          /* the index of its first element there */
     CornuSpread    spread, made;   /* in graphs; as it was asked for */
+    CornuLayout    layout;         /* how the mesh cuts it; graphs record it whole */
     bool           sparse_gradient;
     /* Of a packed variable: */
     CornuSegment  *segments;
@@ -37,6 +39,20 @@ void cornu__whole_release(CornuVariable *whole);
 
 /* The parts of a packed variable start at multiples of this many elements. */
 int64_t cornu__segment_of(CornuDtype dtype);
+
+/* ---- Parts of shards (parts.c) ---- */
+
+/* The type of a buffer in which each shard has one of these. */
+CornuType   cornu__parts_type(const CornuDevice *device, CornuType part);
+
+/* Copies an array that begins at element `first` of the parts of all shards that share a batch, in
+ * their order. Shards that differ along other axes of the mesh have the same. */
+CornuStatus cornu__parts_write(CornuBuffer *buffer, int64_t first, CornuArray from);
+CornuStatus cornu__parts_read(const CornuBuffer *buffer, int64_t first, CornuArray to);
+
+/* Copies the whole of what the mesh has cut. */
+CornuStatus cornu__slices_write(CornuBuffer *buffer, CornuLayout layout, CornuArray from);
+CornuStatus cornu__slices_read(const CornuBuffer *buffer, CornuLayout layout, CornuArray to);
 
 struct CornuTensor {
     CornuGraph *graph;

@@ -3,19 +3,34 @@
 #include "../device/lookup_internal.h"
 #include "tensor_internal.h"
 
-static CornuType stored_type(const CornuVariable *variable)
+static bool is_cut(const CornuVariable *variable)
 {
-    const CornuType type = cornu__variable_shard_type(variable);
-    return variable->spread == CORNU_SHARED
-        ? type : cornu__sharded(type, cornu_device_shards(variable->device));
+    return cornu__layout_axes(variable->layout) != 0;
+}
+
+bool cornu_variable_is_cut(const CornuVariable *variable)
+{
+    CORNU__NEED_OR(variable, false);
+    return is_cut(variable);
+}
+
+const CornuLayout *cornu_variable_layout(const CornuVariable *variable)
+{
+    CORNU__NEED_OR(variable, NULL);
+    return &variable->layout;
 }
 
 /* Allocates memory of its own, all zeros, which packing replaces. */
 static CornuStatus allocate_variable(CornuVariable *variable)
 {
-    variable->buffer = cornu_buffer_create(variable->device, stored_type(variable),
-                                           .use = variable->use, .name = variable->name,
-                                           .per_shard = variable->spread != CORNU_SHARED);
+    const bool per_shard = variable->spread != CORNU_SHARED || is_cut(variable);
+    CornuType  type = cornu__variable_shard_type(variable);
+    CORNU__TRY(cornu__fail_prefix(cornu__layout_slice(cornu_device_mesh(variable->device),
+                                                      variable->layout, type, &type),
+                                  variable->name));
+    if (per_shard) type = cornu__parts_type(variable->device, type);
+    variable->buffer = cornu_buffer_create(variable->device, type, .use = variable->use,
+                                           .name = variable->name, .per_shard = per_shard);
     return variable->buffer ? CORNU_OK : cornu_error_status();
 }
 
@@ -44,6 +59,7 @@ CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config)
     variable->precision = config->precision;
     variable->use = config->use;
     variable->sparse_gradient = config->sparse_gradient;
+    if (config->layout) variable->layout = *config->layout;
     variable->name = cornu__copy_text(name);
     if (variable->name && (config->for_packing || allocate_variable(variable) == CORNU_OK))
         return variable;
@@ -97,7 +113,8 @@ CornuType cornu_variable_type(const CornuVariable *variable)
 CornuType    cornu_variable_host_type(const CornuVariable *variable)
 {
     CORNU__NEED_OR(variable, (CornuType){ 0 });
-    return variable->spread == CORNU_PER_SHARD ? stored_type(variable) : variable->type;
+    return variable->spread == CORNU_PER_SHARD
+         ? cornu__sharded(variable->type, cornu_device_shards(variable->device)) : variable->type;
 }
 
 const char *cornu_variable_name(const CornuVariable *variable)
@@ -141,6 +158,12 @@ static const CornuVariable *owner_of(const CornuVariable *variable)
     return variable->whole ? variable->whole : variable;
 }
 
+/* Whether each shard has a part of it, or of the packed variable that contains it. */
+static bool has_parts(const CornuVariable *variable)
+{
+    return owner_of(variable)->spread != CORNU_SHARED;
+}
+
 int cornu_variable_value_count(const CornuVariable *variable)
 {
     return owner_of(variable)->spread == CORNU_DUPLICATED ? cornu_device_shards(variable->device)
@@ -182,7 +205,10 @@ CornuStatus cornu_variable_write_value(CornuVariable *variable, int i, CornuArra
     int64_t      first;
     CornuBuffer *buffer = storage(variable, i, &first);
     if (!buffer) return CORNU_ERR_ARGUMENT;
-    return cornu__fail_prefix(cornu_buffer_write_part(buffer, first, from), variable->name);
+    return cornu__fail_prefix(
+        is_cut(variable) ? cornu__slices_write(buffer, variable->layout, from)
+        : has_parts(variable) ? cornu__parts_write(buffer, first, from)
+                              : cornu_buffer_write_part(buffer, first, from), variable->name);
 }
 
 CornuStatus cornu_variable_read_value(const CornuVariable *variable, int i, CornuArray to)
@@ -191,7 +217,10 @@ CornuStatus cornu_variable_read_value(const CornuVariable *variable, int i, Corn
     int64_t      first;
     CornuBuffer *buffer = storage(variable, i, &first);
     if (!buffer) return CORNU_ERR_ARGUMENT;
-    return cornu__fail_prefix(cornu_buffer_read_part(buffer, first, to), variable->name);
+    return cornu__fail_prefix(
+        is_cut(variable) ? cornu__slices_read(buffer, variable->layout, to)
+        : has_parts(variable) ? cornu__parts_read(buffer, first, to)
+                              : cornu_buffer_read_part(buffer, first, to), variable->name);
 }
 
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../device/memory_internal.h"
+#include "../../device/mesh/layout_map_internal.h"
 #include "quantized_internal.h"
 #include "../config/policy_internal.h"
 #include "../weights/weight_rules_internal.h"
@@ -303,12 +304,15 @@ CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
     if (weight->variable && cornu_variable_device(weight->variable) == device &&
         cornu_variable_precision(weight->variable) == precision)
         return CORNU_OK;
+    CornuLayout layout;
+    CORNU__TRY(cornu__device_layout(device, weight->path, weight->type, &layout));
     CornuVariable *variable = cornu_variable_create(device, weight->type, weight->path,
                                                     .use = CORNU_USE_WEIGHTS,
                                                     .precision = precision,
                                                     .sparse_gradient = weight->sparse_gradient,
                                                     .spread = weight->sliced ? CORNU_SLICED
-                                                                             : CORNU_SHARED);
+                                                                             : CORNU_SHARED,
+                                                    .layout = &layout);
     if (!variable) return cornu_error_take();
     const CornuArray values = cornu_array_from(new_values(weight), weight->type);
     CornuStatus      status = values.data ? cornu_weight_read(weight, values) : CORNU_ERR_MEMORY;

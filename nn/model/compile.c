@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../device/mesh/layout_map_internal.h"
 #include "../metrics/metric_internal.h"
 #include "model_internal.h"
 #include "../optimizers/optimizer_internal.h"
@@ -261,11 +262,15 @@ static CornuStatus copy_variables(CornuModel *model, CornuDevice *device, CornuV
     const int             weights = cornu_model_weight_count(model);
     for (int i = 0; i <= weights; i++) {
         const CornuVariable *old = *variable_at(model, i);
+        CornuLayout          layout;
+        CORNU__TRY(cornu__device_layout(device, cornu_variable_name(old), cornu_variable_type(old),
+                                        &layout));
         fresh[i] = cornu_variable_create(
             device, cornu_variable_type(old), cornu_variable_name(old),
             .use = i < weights ? CORNU_USE_WEIGHTS : CORNU_USE_OTHER,
             .sparse_gradient = cornu_variable_has_sparse_gradient(old),
-            .spread = cornu_variable_spread(old), .precision = cornu_variable_precision(old));
+            .spread = cornu_variable_spread(old), .precision = cornu_variable_precision(old),
+            .layout = &layout);
         if (!fresh[i]) return cornu_error_take();
         CORNU__TRY(cornu_variable_copy(fresh[i], old));
         for (int k = 0; k < optimizer->count; k++)

@@ -64,6 +64,40 @@ CornuStrategy *cornu_multi_worker_strategy_from(const CornuMultiWorkerStrategyCo
         .processes = strategy->processes));
 }
 
+CornuMesh cornu_device_mesh_from(const CornuDeviceMeshConfig *config)
+{
+    static const char *const usual[CORNU_MESH_AXES] = { "batch", "model" };
+    CornuMesh                mesh = { .axes = 0 };
+    while (mesh.axes < CORNU_MESH_AXES && config->shape[mesh.axes]) {
+        const int   i = mesh.axes++;
+        const char *name = config->axis_names[i] ? config->axis_names[i] : usual[i];
+        mesh.extent[i] = config->shape[i];
+        if (name && strlen(name) < CORNU_MESH_NAME) strcpy(mesh.name[i], name);
+    }
+    if (mesh.axes == 0)
+        cornu__fail_null(CORNU_ERR_ARGUMENT, "device_mesh: .shape is required, the number of "
+                         "shards along each axis");
+    else if (cornu__fail_prefix(cornu_mesh_check(&mesh), "device_mesh"))
+        cornu__null();
+    return cornu_error_pending() ? (CornuMesh){ .axes = 0 } : mesh;
+}
+
+CornuStrategy *cornu_model_parallel_from(const CornuModelParallelConfig *config)
+{
+    CORNU__NEED_TO_MAKE(config);
+    if (!config->mesh.axes || !config->layout_map)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "model_parallel: %s is required",
+                                config->mesh.axes ? ".layout_map" : ".mesh");
+    const char    *batch = config->batch_dim_name;
+    CornuStrategy *strategy = create_strategy("model_parallel", config->iterations_per_loop);
+    if (!strategy) return NULL;
+    if (!batch && cornu_mesh_axis(&config->mesh, "batch") >= 0) batch = "batch";
+    return with_device(strategy, cornu_device_open(
+        config->device ? config->device : "cpu", .mesh = config->mesh, .batch_axis = batch,
+        .layout_map = config->layout_map, .threads = config->threads,
+        .precision = config->precision, .processes = config->processes));
+}
+
 void cornu_strategy_free(CornuStrategy *strategy)
 {
     if (!strategy) return;
@@ -96,6 +130,9 @@ enum { DEEPEST = 8 };
 
 static _Thread_local CornuStrategy *scopes[DEEPEST];
 static _Thread_local int            depth;   /* including scopes beyond the limit */
+static _Thread_local CornuStrategy *distribution;
+
+void cornu_set_distribution(CornuStrategy *strategy) { distribution = strategy; }
 
 bool cornu_scope_enter(CornuStrategy *strategy)
 {
@@ -118,5 +155,6 @@ bool cornu_scope_leave(void)
 
 CornuStrategy *cornu_strategy_in_scope(void)
 {
-    return depth > 0 && depth <= DEEPEST ? scopes[depth - 1] : NULL;
+    if (depth == 0) return distribution;
+    return depth <= DEEPEST ? scopes[depth - 1] : NULL;
 }

@@ -70,6 +70,52 @@ CornuStrategy *cornu_multi_worker_strategy_from(const CornuMultiWorkerStrategyCo
 #define cornu_multi_worker_strategy(...) \
     cornu_multi_worker_strategy_from(&(CornuMultiWorkerStrategyConfig){ .unset = 0, __VA_ARGS__ })
 
+/*
+ * A mesh of shards, as Keras' DeviceMesh: an array with named axes.
+ *
+ *     cornu_device_mesh(.shape = { 2, 4 }, .axis_names = { "batch", "model" })
+ */
+typedef struct {
+    char        unset;
+    int         shape[CORNU_MESH_AXES];        /* required: shards along each axis, 1 or more   */
+    const char *axis_names[CORNU_MESH_AXES];   /* default "batch", "model" for the first two    */
+} CornuDeviceMeshConfig;
+
+/* Without axes, with a pending error, if an axis has no shards or no name. */
+CornuMesh cornu_device_mesh_from(const CornuDeviceMeshConfig *config);
+#define cornu_device_mesh(...) \
+    cornu_device_mesh_from(&(CornuDeviceMeshConfig){ .unset = 0, __VA_ARGS__ })
+
+/*
+ * Keras' ModelParallel: the mesh cuts variables by a layout map (device/mesh/layout_map.h), and the
+ * rows of a batch along one of its axes. Models are written, saved and loaded as without; the
+ * shards exchange what their layouts need. A pattern for which a compiled model has no weight is an
+ * error of cornu_compile.
+ *
+ *     CornuStrategy *parallel = cornu_model_parallel(
+ *         .mesh = cornu_device_mesh(.shape = { 2, 4 }), .layout_map = (CornuLayoutRow[]){
+ *             { "dense/kernel", { NULL, "model" } }, { "dense_1/kernel", { "model" } }, { 0 } });
+ *     CORNU_SCOPE(parallel) cornu_compile(model, …);
+ *
+ * Source: keras.distribution.
+ */
+typedef struct {
+    char                  unset;
+    CornuMesh             mesh;                /* required                                */
+    const CornuLayoutRow *layout_map;          /* required; a row without a pattern ends it */
+    const char           *batch_dim_name;      /* default "batch", else the mesh's first axis */
+    const char           *device;              /* default "cpu"; or "tpu", "tpu:v3-8"     */
+    int                   threads;             /* of this process; default as device.h    */
+    CornuPrecision        precision;           /* as device.h                             */
+    int64_t               iterations_per_loop; /* as above                                */
+    CornuProcesses       *processes;           /* as above                                */
+} CornuModelParallelConfig;
+
+/* Opens the device. NULL with a pending error, as cornu_device_open. */
+CornuStrategy *cornu_model_parallel_from(const CornuModelParallelConfig *config);
+#define cornu_model_parallel(...) \
+    cornu_model_parallel_from(&(CornuModelParallelConfig){ .unset = 0, __VA_ARGS__ })
+
 /* Closes the device, and leaves the processes that the strategy has met; free the models on it, or
  * move them away, before. */
 void cornu_strategy_free(CornuStrategy *strategy);
@@ -98,7 +144,11 @@ bool cornu_scope_enter(CornuStrategy *strategy);
 /* Returns false, for the macro. */
 bool cornu_scope_leave(void);
 
-/* The innermost strategy of this thread, NULL outside of all. */
+/* Keras' keras.distribution.set_distribution: the strategy of this thread outside of all scopes;
+ * NULL: none, as at first. */
+void           cornu_set_distribution(CornuStrategy *strategy);
+
+/* The innermost strategy of this thread; outside of all that of cornu_set_distribution, or NULL. */
 CornuStrategy *cornu_strategy_in_scope(void);
 
 /* ---- Conversion ---- */

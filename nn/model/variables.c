@@ -1,4 +1,5 @@
 /* A model on a device: its dtypes and variables there. A compiled one adds what it trains with. */
+#include "../../device/mesh/layout_map_internal.h"
 #include "model_internal.h"
 #include "strategy.h"
 
@@ -50,11 +51,23 @@ static CornuStatus make_seed(CornuModel *model)
     return cornu_variable_write(model->seed_variable, cornu_array_from(&seed, type));
 }
 
+/* A layout that no weight has is a mistake, as of a name. */
+static CornuStatus check_layouts(const CornuModel *model)
+{
+    const char *unused = cornu__device_unused_layout(model->device);
+    if (!unused) return CORNU_OK;
+    const CornuWeight *first = cornu_model_weight_count(model) ? cornu_model_weight(model, 0) : NULL;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the layout map's \"%s\" is for none of its %d "
+                       "weights, whose names are as %s", model->base.name, unused,
+                       cornu_model_weight_count(model), first ? first->path : "dense/kernel");
+}
+
 CornuStatus cornu__model_make_variables(CornuModel *model)
 {
     CORNU__TRY(cornu__model_apply_policy(model));
     for (int i = 0; i < model->base.inner_count; i++)
         CORNU__TRY(cornu_layer_move(model->base.inner[i], model->device));
+    CORNU__TRY(check_layouts(model));
     CORNU__TRY(make_seed(model));
     const CornuStatus status = model->when_compiled ? model->when_compiled->build(model) : CORNU_OK;
     cornu__model_claim(model, status == CORNU_OK);

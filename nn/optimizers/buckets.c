@@ -4,7 +4,7 @@
  * The backward pass makes the gradients of the last layers first, and those of a bucket can be
  * summed over the shards while it goes on to the layers before. The division depends on the weights
  * alone, so that results do not depend on how the shards are distributed. A table with a sparse
- * gradient is a bucket by itself and stays where it is.
+ * gradient, and a weight that a mesh cuts, is a bucket by itself and stays where it is.
  */
 #include "optimizer_internal.h"
 
@@ -27,11 +27,20 @@ static bool is_sparse(const CornuOptimizer *optimizer, int i)
     return cornu_variable_has_sparse_gradient(optimizer->w[i]);
 }
 
-/* Whether weights i - 1 and i may be in one bucket: a table with a sparse gradient has one of its
- * own, and the slots of the others are rounded together. */
+static bool is_cut(const CornuOptimizer *optimizer, int i)
+{
+    return cornu_variable_is_cut(optimizer->w[i]);
+}
+
+static bool is_alone(const CornuOptimizer *optimizer, int i)
+{
+    return is_sparse(optimizer, i) || is_cut(optimizer, i);
+}
+
+/* Whether weights i - 1 and i may be in one bucket: the slots of one are rounded together. */
 static bool are_alike(const CornuOptimizer *optimizer, int i)
 {
-    return !is_sparse(optimizer, i - 1) && !is_sparse(optimizer, i) &&
+    return !is_alone(optimizer, i - 1) && !is_alone(optimizer, i) &&
            cornu_variable_precision(optimizer->w[i - 1]) ==
            cornu_variable_precision(optimizer->w[i]);
 }
@@ -57,7 +66,8 @@ void cornu__optimizer_divide(CornuOptimizer *optimizer)
         const int first = first_before(optimizer, end);
         optimizer->buckets[optimizer->bucket_count++] =
             (CornuBucket){ .first = first, .count = end - first,
-                           .sparse = is_sparse(optimizer, first) };
+                           .sparse = is_sparse(optimizer, first),
+                           .cut = is_cut(optimizer, first) };
         end = first;
     }
 }
@@ -79,7 +89,7 @@ CornuStatus cornu__optimizer_pack(CornuOptimizer *optimizer)
     for (int b = 0; b < optimizer->bucket_count; b++) {
         CornuBucket          *bucket = &optimizer->buckets[b];
         CornuVariable *const *w = optimizer->w + bucket->first;
-        bucket->weights = bucket->sparse ? w[0]
+        bucket->weights = cornu__is_alone(bucket) ? w[0]
                         : pack_bucket(optimizer, b, w, apart ? CORNU_DUPLICATED : CORNU_SHARED,
                                       "weights");
     }
@@ -100,7 +110,7 @@ CornuStatus cornu__optimizer_pack_slots(CornuOptimizer *optimizer, int slot, con
         CornuBucket          *bucket = &optimizer->buckets[b];
         CornuVariable *const *own = parts + bucket->first;
         bucket->slots[slot] =
-            bucket->sparse ? own[0] : pack_bucket(optimizer, b, own, spread, text);
+            cornu__is_alone(bucket) ? own[0] : pack_bucket(optimizer, b, own, spread, text);
     }
     cornu__release(parts);
     return cornu_error_take();

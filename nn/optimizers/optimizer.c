@@ -205,8 +205,9 @@ CornuVariable *cornu_optimizer_iteration(const CornuOptimizer *optimizer)
 /* "adam/conv2d_kernel_momentum" for slot "momentum" of "conv2d/kernel" */
 static CornuVariable *add_part(CornuOptimizer *optimizer, CornuDevice *device, CornuType type,
                                const char *owner, const char *of, const char *name, bool packed,
-                               CornuSpread spread)
+                               const CornuVariable *like)
 {
+    const bool same = like && cornu_type_equal(type, cornu_variable_type(like));
     char text[256];
     int  length = snprintf(text, sizeof text, "%s/%s%s%s", owner, of, *of ? "_" : "", name);
     if (length >= (int)sizeof text)
@@ -216,7 +217,11 @@ static CornuVariable *add_part(CornuOptimizer *optimizer, CornuDevice *device, C
     for (char *c = text + strlen(owner) + 1; *c; c++)
         if (*c == '/') *c = '_';
     CornuVariable *variable = cornu_variable_create(device, type, text, .use = CORNU_USE_SLOTS,
-                                                    .for_packing = packed, .spread = spread);
+                                                    .for_packing = packed,
+                                                    .spread = like ? cornu_variable_spread(like)
+                                                                   : CORNU_SHARED,
+                                                    .layout = same ? cornu_variable_layout(like)
+                                                                   : NULL);
     if (variable) optimizer->variables[optimizer->variable_count++] = variable;
     return variable;
 }
@@ -224,7 +229,7 @@ static CornuVariable *add_part(CornuOptimizer *optimizer, CornuDevice *device, C
 static CornuVariable *add_variable(CornuOptimizer *optimizer, CornuDevice *device, CornuType type,
                                    const char *owner, const char *name)
 {
-    return add_part(optimizer, device, type, owner, "", name, false, CORNU_SHARED);
+    return add_part(optimizer, device, type, owner, "", name, false, NULL);
 }
 
 /* The slots of each weight: those of every optimizer, then the class's. */
@@ -263,7 +268,8 @@ static bool is_packed(const CornuOptimizer *optimizer, int s)
 
 static bool is_slot_packed(const CornuOptimizer *optimizer, int i, int s)
 {
-    return is_packed(optimizer, s) && !cornu_variable_has_sparse_gradient(optimizer->w[i]);
+    return is_packed(optimizer, s) && !cornu_variable_has_sparse_gradient(optimizer->w[i]) &&
+           !cornu_variable_is_cut(optimizer->w[i]);
 }
 
 static CornuStatus add_slots(CornuOptimizer *optimizer, CornuDevice *device)
@@ -277,8 +283,7 @@ static CornuStatus add_slots(CornuOptimizer *optimizer, CornuDevice *device)
                 if (slots.group[s] != group || !slot_type(optimizer, w, s, &type)) continue;
                 CornuVariable *slot = add_part(optimizer, device, type, optimizer->name,
                                                cornu_variable_name(w), slots.name[s],
-                                               is_slot_packed(optimizer, i, s),
-                                               cornu_variable_spread(w));
+                                               is_slot_packed(optimizer, i, s), w);
                 if (!slot) return cornu_error_take();
                 optimizer->slots[i * slots.count + s] = slot;
             }
@@ -329,7 +334,8 @@ static CornuStatus begin_slots(CornuOptimizer *optimizer)
     for (int s = common; s < optimizer->slot_count && optimizer->kind->initial; s++) {
         const double value = optimizer->kind->initial(optimizer, s - common);
         for (int b = 0; b < optimizer->bucket_count && value != 0.0; b++)   /* new memory is 0 */
-            CORNU__TRY((optimizer->buckets[b].sparse ? cornu__sparse_fill : fill_variable)(
+            CORNU__TRY((cornu__is_alone(&optimizer->buckets[b]) ? cornu__sparse_fill
+                                                                : fill_variable)(
                 optimizer->buckets[b].slots[s], value));
     }
     return CORNU_OK;

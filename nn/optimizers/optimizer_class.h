@@ -113,10 +113,10 @@ typedef struct {
 } CornuOptimizerClass;
 
 /* A run of weights and their slots, summed over the shards and updated together, as one vector; or
- * a table with a sparse gradient, which is not packed. */
+ * one weight that is not packed: a table with a sparse gradient, or what the device's mesh cuts. */
 typedef struct {
     int            first, count;
-    bool           sparse;
+    bool           sparse, cut;
     CornuVariable *weights;                   /* packed; theirs, as a packed slot is the slots' */
     CornuVariable *slots[CORNU_MAX_COMMON_SLOTS + CORNU_MAX_SLOTS];
 } CornuBucket;

@@ -118,6 +118,12 @@ static inline bool cornu__optimizer_has_groups(const CornuOptimizer *optimizer)
     return size > 0 && size < cornu__optimizer_shards(optimizer);
 }
 
+/* Whether the bucket is a weight by itself, which is not packed. */
+static inline bool cornu__is_alone(const CornuBucket *bucket)
+{
+    return bucket->sparse || bucket->cut;
+}
+
 /* Common to Adam and its variants, which estimate two moments of the gradient. */
 typedef struct {
     CornuOptimizer base;

@@ -72,7 +72,7 @@ typedef CornuTensor *Part(const CornuOptimizer *optimizer, int i, CornuTensor *p
 static CornuTensor *each(const CornuOptimizer *optimizer, const CornuBucket *bucket, CornuTensor *x,
                          Part *part)
 {
-    if (bucket->sparse) return part(optimizer, bucket->first, x);
+    if (cornu__is_alone(bucket)) return part(optimizer, bucket->first, x);
     CornuTensor **parts = cornu__allocate((size_t)bucket->count, sizeof(CornuTensor *));
     if (!parts) return cornu__null();
     for (int k = 0; k < bucket->count; k++) {
@@ -135,21 +135,31 @@ static CornuTensor *reduce_over_shards(const CornuOptimizer *optimizer, int b,
     if (!g) return NULL;
     if (optimizer->buckets[b].sparse)
         return cornu__sparse_reduce(optimizer->buckets[b].weights, g, &gradients->rows[b]);
+    if (optimizer->buckets[b].cut) return cornu_tensor_varies(g) ? cornu_op_all_reduce(g) : g;
     if (cornu__optimizer_has_groups(optimizer))
         return cornu_op_all_reduce_in(g, &optimizer->groups);
     return cornu_tensor_varies(g) ? cornu_op_reduce_scatter(g, NULL)
                                   : cornu_op_shard_slice(g, NULL);
 }
 
-/* The slice that this shard updates, and the whole from the slices. */
-static CornuTensor *slice_of(const CornuOptimizer *optimizer, CornuTensor *whole)
+/* Whether each shard updates all of the bucket: in groups, or as far as a graph sees of what the
+ * mesh cuts. */
+static bool is_whole(const CornuOptimizer *optimizer, const CornuBucket *bucket)
 {
-    return cornu__optimizer_has_groups(optimizer) ? whole : cornu_op_shard_slice(whole, NULL);
+    return bucket->cut || cornu__optimizer_has_groups(optimizer);
 }
 
-static CornuTensor *gathered(const CornuOptimizer *optimizer, CornuTensor *slice)
+/* The slice that this shard updates, and the whole from the slices. */
+static CornuTensor *slice_of(const CornuOptimizer *optimizer, const CornuBucket *bucket,
+                             CornuTensor *whole)
 {
-    return cornu__optimizer_has_groups(optimizer) ? slice : cornu_op_all_gather(slice, NULL);
+    return is_whole(optimizer, bucket) ? whole : cornu_op_shard_slice(whole, NULL);
+}
+
+static CornuTensor *gathered(const CornuOptimizer *optimizer, const CornuBucket *bucket,
+                             CornuTensor *slice)
+{
+    return is_whole(optimizer, bucket) ? slice : cornu_op_all_gather(slice, NULL);
 }
 
 /* ---- Loss scaling ---- */
@@ -285,9 +295,9 @@ static void reduce_gradients(const CornuOptimizer *optimizer, CornuGraph *graph,
     for (int b = 0; b < count; b++)
         g[b] = accumulated(optimizer, graph, b, gradients, last, finite);
     if (!clips(optimizer)) return;
-    for (int b = 0; b < count; b++) g[b] = gathered(optimizer, g[b]);
+    for (int b = 0; b < count; b++) g[b] = gathered(optimizer, &optimizer->buckets[b], g[b]);
     clip(optimizer, g);
-    for (int b = 0; b < count; b++) g[b] = slice_of(optimizer, g[b]);
+    for (int b = 0; b < count; b++) g[b] = slice_of(optimizer, &optimizer->buckets[b], g[b]);
 }
 
 /* ---- Averages and constraints ---- */
@@ -411,17 +421,17 @@ static CornuTensor *update_weight(const Step *step, int i, CornuUpdate *u, Cornu
 static CornuTensor *update_weights(const Step *step, const CornuBucket *bucket,
                                    const CornuUpdate *u, CornuTensor *whole)
 {
-    CornuTensor  *gradient = gathered(step->optimizer, u->gradient);
+    CornuTensor  *gradient = gathered(step->optimizer, bucket, u->gradient);
     CornuTensor **parts = cornu__allocate((size_t)bucket->count, sizeof(CornuTensor *));
     if (!parts) return cornu__null();
     for (int k = 0; k < bucket->count; k++) {
         const int            i = bucket->first + k;
         const CornuVariable *w = step->optimizer->w[i];
         CornuUpdate          of_weight = *u;
-        of_weight.gradient = cornu_part(gradient, w);
-        parts[k] = update_weight(step, i, &of_weight, cornu_part(whole, w));
+        of_weight.gradient = bucket->cut ? gradient : cornu_part(gradient, w);
+        parts[k] = update_weight(step, i, &of_weight, bucket->cut ? whole : cornu_part(whole, w));
     }
-    CornuTensor *packed = cornu_pack(bucket->weights, parts);
+    CornuTensor *packed = bucket->cut ? parts[0] : cornu_pack(bucket->weights, parts);
     cornu__release(parts);
     return packed;
 }
@@ -452,14 +462,15 @@ static CornuStatus update_bucket(const Step *step, const CornuBucket *bucket, Co
 {
     const CornuOptimizer *optimizer = step->optimizer;
     if (bucket->sparse) return update_rows(step, bucket, u, rows);
-    CornuTensor *whole = cornu_read(step->graph, bucket->weights), *w = slice_of(optimizer, whole);
+    CornuTensor *whole = cornu_read(step->graph, bucket->weights);
+    CornuTensor *w = slice_of(optimizer, bucket, whole);
     CornuTensor *new_w = optimizer->kind->update_weight
-                       ? slice_of(optimizer, update_weights(step, bucket, u, whole))
+                       ? slice_of(optimizer, bucket, update_weights(step, bucket, u, whole))
                        : update_slice(step, bucket, u, w);
     if (optimizer->use_ema)
         new_w = only_if(step->finite, averaged(optimizer, step->graph, bucket, new_w, step->finite),
                         w);
-    CornuTensor *all = gathered(optimizer, new_w), *kept = constrained(optimizer, bucket, all);
+    CornuTensor *all = gathered(optimizer, bucket, new_w), *kept = constrained(optimizer, bucket, all);
     if (kept != all) kept = only_if(step->finite, kept, whole);
     return assign(bucket->weights, at_precision(kept, precision_of(optimizer, bucket)));
 }
@@ -510,7 +521,8 @@ static Gradients packed(const CornuOptimizer *optimizer, CornuTensor *const *gra
         const CornuBucket *bucket = &optimizer->buckets[b];
         g[b] = bucket->sparse ? cornu__sparse_gradient(bucket->weights, gradients[bucket->first],
                                                        &g[count + b])
-                              : cornu_pack(bucket->weights, gradients + bucket->first);
+                              : bucket->cut ? gradients[bucket->first]
+              : cornu_pack(bucket->weights, gradients + bucket->first);
     }
     if (!cornu_error_pending()) return (Gradients){ g, g + count };
     cornu__release(g);
@@ -543,7 +555,8 @@ static CornuTensor *squares_over_shards(const CornuOptimizer *optimizer, CornuGr
         gradients->g[b] = unscaled(optimizer, graph, gradients->g[b]);
         CornuTensor  *squares = sum_of_squares(reduce_over_shards(optimizer, b, gradients));
         if (!squares) return NULL;
-        const bool    common = optimizer->buckets[b].sparse && !cornu_tensor_varies(squares);
+        const bool    common = cornu__is_alone(&optimizer->buckets[b]) &&
+                               !cornu_tensor_varies(squares);
         CornuTensor **to = common ? &sum : &packed_ones;
         *to = *to ? cornu_op_add(*to, squares) : squares;
     }

@@ -65,7 +65,8 @@ static CornuTensor *record_collective(CornuOpId id, CornuTensor *x, const CornuG
         return cornu__null();
     if (groups && groups->size > 0 && groups->size < shards) {
         put_in_order(groups, shards, in_order);
-        attributes.shards = (CornuAttributes_SHARDS){ groups->size, { shards, in_order } };
+        attributes.shards = (CornuAttributes_SHARDS){ .size = groups->size,
+                                                      .groups = { shards, in_order } };
     }
     return cornu__record(id, &attributes, &x, 1, out);
 }

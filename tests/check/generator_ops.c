@@ -557,7 +557,7 @@ static CornuAttributes groups(Generator *g, int listed[MOST_SHARDS])
     const bool neighbours = chance(g, 50);
     for (int i = 0; i < shards; i++)
         listed[i] = neighbours ? i : i / size + i % size * count;
-    return (CornuAttributes){ .shards = { size, { shards, listed } } };
+    return (CornuAttributes){ .shards = { size, { shards, listed }, 0 } };
 }
 
 static CornuValue make_collective(Generator *g, CornuOpId id)

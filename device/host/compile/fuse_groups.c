@@ -5,7 +5,7 @@ enum { NEAR = 40 };   /* ops between two that read one value, of the gradient of
 
 static bool same_shards(const CornuFuser *f, CornuValue a, CornuValue b)
 {
-    return f->program->values[a].varies == f->program->values[b].varies;
+    return !f->program->values[a].varies == !f->program->values[b].varies;
 }
 
 /* Whether rows looked up by op `op` are read, as they are, by one elementwise op alone. */

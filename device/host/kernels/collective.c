@@ -230,7 +230,7 @@ static CornuStatus shard_slice(const CornuKernelCall *call)
 
 static CornuStatus replica_id(const CornuKernelCall *call)
 {
-    *(int64_t *)call->out[0] = call->shard;
+    *(int64_t *)call->out[0] = group_of(call).rank;
     return CORNU_OK;
 }
 

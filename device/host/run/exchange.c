@@ -30,6 +30,7 @@ struct CornuCollective {
     CornuTree            tree;       /* of a sum over all shards */
     char                *sums;       /* of the own nodes of more than one shard */
     char                *received;
+    bool                *readers;    /* in groups, by rank and shard: see reads() */
     const void         **terms;      /* what a sum adds: by shard, or by node of the tree */
     CornuMessage        *sends, *receives;
     CornuExchange        exchange;
@@ -87,11 +88,40 @@ static size_t row_bytes(const CornuCollective *c, int64_t count)
     return cornu__aligned((size_t)count * c->size);
 }
 
+/* Whether each shard has a result of its own. */
+static bool result_varies(const CornuCollective *c)
+{
+    return c->plan->varies[c->plan->operands[c->step->out_first]];
+}
+
+/* In groups: whether a rank computes a result, or the one that all have, of what the shard has. */
+static bool reads(const CornuCollective *c, int rank, int shard)
+{
+    return c->readers[(size_t)rank * (size_t)c->shards + (size_t)shard];
+}
+
+static CornuStatus find_readers(CornuCollective *c)
+{
+    c->readers = cornu__allocate((size_t)c->ranks * (size_t)c->shards, sizeof *c->readers);
+    if (!c->readers) return CORNU_ERR_MEMORY;
+    for (int rank = 0; rank < c->ranks; rank++) {
+        const CornuRange of = cornu__range_of(c->shards, rank, c->ranks);
+        for (int s = 0; s < (result_varies(c) ? of.count : 1); s++) {
+            const CornuMembers group = cornu__members(attributes_of(c), c->shards, of.first + s);
+            for (int i = 0; i < group.size; i++)
+                c->readers[(size_t)rank * (size_t)c->shards +
+                           (size_t)cornu__member(&group, i)] = true;
+        }
+    }
+    return CORNU_OK;
+}
+
 static CornuStatus allocate(CornuCollective *c)
 {
     const size_t shards = (size_t)c->shards, ranks = (size_t)c->ranks;
     size_t       messages = ranks, sums = 0, received = 0;
     if (varies(c) && is_grouped(c)) {
+        CORNU__TRY(find_readers(c));
         messages = ranks * shards;
         received = shards * row_bytes(c, c->count);
     } else if (varies(c) && is_sum(c)) {
@@ -142,6 +172,7 @@ void cornu__collective_free(CornuCollective *c)
     cornu__tree_free(&c->tree);
     cornu__release(c->sums);
     cornu__release(c->received);
+    cornu__release(c->readers);
     cornu__release(c->terms);
     cornu__release(c->sends);
     cornu__release(c->receives);
@@ -378,6 +409,7 @@ static void run_group(CornuCollective *c, char *to, int shard)
         for (int i = 0; i < group.size; i++) memcpy(to + (size_t)i * bytes, terms[i], bytes);
 }
 
+/* Each rank sends what its shards have to those ranks that have others of their groups. */
 static CornuStatus exchange_operands(CornuCollective *c, void *const *addresses)
 {
     const size_t bytes = (size_t)c->count * c->size;
@@ -385,11 +417,12 @@ static CornuStatus exchange_operands(CornuCollective *c, void *const *addresses)
     for (int rank = 0; rank < c->ranks; rank++) {
         const CornuRange of = cornu__range_of(c->shards, rank, c->ranks);
         for (int i = 0; i < c->own.count && rank != c->rank; i++)
-            send_to(c, rank, operand(c, addresses, i), bytes);
+            if (reads(c, rank, c->own.first + i))
+                send_to(c, rank, operand(c, addresses, i), bytes);
         for (int shard = of.first; shard < of.first + of.count; shard++) {
             char *to = c->received + (size_t)shard * row_bytes(c, c->count);
             c->terms[shard] = rank == c->rank ? operand(c, addresses, shard - of.first) : to;
-            if (rank != c->rank) receive_from(c, rank, to, bytes);
+            if (rank != c->rank && reads(c, c->rank, shard)) receive_from(c, rank, to, bytes);
         }
     }
     CORNU__TRY(begin(c));
@@ -399,10 +432,9 @@ static CornuStatus exchange_operands(CornuCollective *c, void *const *addresses)
 /* In groups, or of one operand that all shards have. */
 static CornuStatus run_groups(CornuCollective *c, void *const *addresses)
 {
-    const bool each = c->plan->varies[c->plan->operands[c->step->out_first]];
     if (varies(c)) CORNU__TRY(exchange_operands(c, addresses));
     else for (int shard = 0; shard < c->shards; shard++) c->terms[shard] = operand(c, addresses, 0);
-    for (int i = 0; i < (each ? c->own.count : 1); i++)
+    for (int i = 0; i < (result_varies(c) ? c->own.count : 1); i++)
         run_group(c, result(c, addresses, i), c->own.first + i);
     return CORNU_OK;
 }

@@ -13,7 +13,8 @@
  *     all_reduce       small: each wants all elements; large: each wants its part of them, and a
  *                      second exchange gathers the parts
  *     all_gather       each sends what its shards have to all others
- *     in groups        each sends what its shards have to all others, and adds by itself
+ *     in groups        each sends what its shards have to those that have others of the group, and
+ *                      adds by itself
  */
 #ifndef CORNU_DEVICE_HOST_EXCHANGE_H
 #define CORNU_DEVICE_HOST_EXCHANGE_H

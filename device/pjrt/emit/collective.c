@@ -1,15 +1,35 @@
 /* Ops between shards, which are replicas of the module. */
 #include "emit.h"
 
-static void replica_id(CornuEmitter *e, const CornuEmitCall *call)
+/* The number of the replica, s64. */
+static CornuName replica(CornuEmitter *e)
 {
-    if (e->target.shards == 1) {
-        call->out[0] = cornu__hlo_integer(e, cornu__hlo_scalar(PJRT_S64), 0);
-        return;
-    }
     const CornuName id = cornu__begin(e, "replica_id", cornu__hlo_scalar(PJRT_U32), NULL, 0);
     cornu__end(e, id, NULL, 0);
-    call->out[0] = cornu__hlo_convert(e, id, PJRT_S64);
+    return cornu__hlo_convert(e, id, PJRT_S64);
+}
+
+/* A shard's place in its group times `step`, from a table by the replica's number. */
+static CornuName place_of(CornuEmitter *e, const CornuEmitCall *call, int64_t step)
+{
+    const CornuHloType whole = { PJRT_S64, { .rank = 0 } };
+    const CornuName    id = replica(e);
+    CornuName          place = cornu__hlo_integer(e, whole, 0);
+    for (int shard = 0; shard < e->target.shards; shard++) {
+        const CornuMembers members = cornu__members(call->op.attributes, e->target.shards, shard);
+        const CornuName own = cornu__hlo_compare(e, id, "EQ", cornu__hlo_integer(e, whole, shard));
+        place = cornu__hlo_select(e, own, cornu__hlo_integer(e, whole, members.rank * step), place);
+    }
+    return place;
+}
+
+static void replica_id(CornuEmitter *e, const CornuEmitCall *call)
+{
+    const bool grouped = call->op.attributes->shards.groups.count > 0;
+    if (e->target.shards == 1)
+        call->out[0] = cornu__hlo_integer(e, cornu__hlo_scalar(PJRT_S64), 0);
+    else
+        call->out[0] = grouped ? place_of(e, call, 1) : replica(e);
 }
 CornuEmit *const cornu__replica_id_stablehlo = replica_id;
 
@@ -65,22 +85,13 @@ static void all_gather(CornuEmitter *e, const CornuEmitCall *call)
 }
 CornuEmit *const cornu__all_gather_stablehlo = all_gather;
 
-/* Each shard's first row, from a table by the replica's number. */
 static void shard_slice(CornuEmitter *e, const CornuEmitCall *call)
 {
     const CornuHloType type = cornu__hlo_type(call->out_type[0]), row = { PJRT_S64, { .rank = 0 } };
+    CornuName          starts[CORNU_MAX_RANK];
     call->out[0] = call->in[0];
     if (e->target.shards == 1) return;
-    CornuName id, starts[CORNU_MAX_RANK];
-    replica_id(e, &(CornuEmitCall){ .out = &id });
-    CornuName first = cornu__hlo_integer(e, row, 0);
-    for (int shard = 0; shard < e->target.shards; shard++) {
-        const CornuMembers members = cornu__members(call->op.attributes, e->target.shards, shard);
-        const CornuName own = cornu__hlo_compare(e, id, "EQ", cornu__hlo_integer(e, row, shard));
-        first = cornu__hlo_select(
-            e, own, cornu__hlo_integer(e, row, members.rank * type.shape.extent[0]), first);
-    }
-    starts[0] = first;
+    starts[0] = place_of(e, call, type.shape.extent[0]);
     for (int i = 1; i < type.shape.rank; i++) starts[i] = cornu__hlo_integer(e, row, 0);
     call->out[0] = cornu__hlo_dynamic_slice(e, call->in[0], starts, type.shape.extent);
 }

@@ -142,7 +142,7 @@ CornuStatus cornu__plan_values(CornuPlan *plan)
         plan->joined[i].whole = CORNU_NO_VALUE;
         plan->types[i] = cornu_program_type(plan->program, i);
         plan->places[i] = (CornuPlace){ .region = CORNU_NOWHERE };
-        plan->varies[i] = plan->program->values[i].varies;
+        plan->varies[i] = plan->program->values[i].varies != 0;
     }
     plan->value_count = count;
     return cornu__plan_find_starts(plan);

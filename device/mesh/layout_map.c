@@ -1,0 +1,140 @@
+#include "layout_map_internal.h"
+
+#include <regex.h>
+#include <string.h>
+
+#include "../memory_internal.h"
+
+typedef struct {
+    char       *pattern;
+    regex_t     expression;
+    bool        compiled, used;
+    CornuLayout layout;
+    int         rank;          /* axes that the row names */
+} Row;
+
+struct CornuLayoutMap {
+    Row *rows;
+    int  count;
+};
+
+/* ---- Making ---- */
+
+/* The mask of "model", or of "batch+model". */
+static CornuStatus read_axes(const CornuMesh *mesh, const char *pattern, const char *text,
+                             unsigned *axes)
+{
+    CornuMeshText print;
+    *axes = 0;
+    while (text) {
+        const char  *end = strchr(text, '+');
+        const size_t length = end ? (size_t)(end - text) : strlen(text);
+        char         name[CORNU_MESH_NAME] = { 0 };
+        memcpy(name, text, length < sizeof name ? length : sizeof name - 1);
+        const int axis = length < sizeof name ? cornu_mesh_axis(mesh, name) : -1;
+        if (axis < 0)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "layout of %s: the mesh %s has no axis \"%s\"",
+                               pattern, cornu_mesh_print(&print, mesh), text);
+        if (*axes >> axis & 1)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "layout of %s: \"%s\" cuts an axis twice",
+                               pattern, name);
+        if (mesh->extent[axis] > 1) *axes |= 1u << axis;   /* one slice is the whole */
+        text = end ? end + 1 : NULL;
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus read_row(const CornuMesh *mesh, const CornuLayoutRow *from, Row *row)
+{
+    unsigned used = 0;
+    for (int i = 0; i < CORNU_MAX_RANK; i++) {
+        unsigned axes;
+        CORNU__TRY(read_axes(mesh, from->pattern, from->axes[i], &axes));
+        if (axes & used)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "layout of %s: an axis of the mesh cuts two axes "
+                               "of the variable", from->pattern);
+        used |= axes;
+        row->layout.cut[i] = (unsigned char)axes;
+        if (axes) row->rank = i + 1;
+    }
+    row->pattern = cornu__copy_text(from->pattern);
+    if (!row->pattern) return CORNU_ERR_MEMORY;
+    row->compiled = !regcomp(&row->expression, from->pattern, REG_EXTENDED | REG_NOSUB);
+    return row->compiled ? CORNU_OK
+                         : cornu__fail(CORNU_ERR_ARGUMENT, "layout of %s: expected a path or a "
+                                       "regular expression", from->pattern);
+}
+
+CornuLayoutMap *cornu__layout_map(const CornuMesh *mesh, const CornuLayoutRow *rows)
+{
+    int count = 0;
+    while (rows[count].pattern) count++;
+    CornuLayoutMap *map = cornu__allocate(1, sizeof *map);
+    if (!map || !(map->rows = cornu__allocate((size_t)count + 1, sizeof *map->rows))) {
+        cornu__layout_map_free(map);
+        return cornu__null();
+    }
+    for (; map->count < count; map->count++)
+        if (read_row(mesh, &rows[map->count], &map->rows[map->count])) {
+            map->count++;
+            cornu__layout_map_free(map);
+            return cornu__null();
+        }
+    return map;
+}
+
+void cornu__layout_map_free(CornuLayoutMap *map)
+{
+    if (!map) return;
+    for (int i = 0; i < map->count; i++) {
+        if (map->rows[i].compiled) regfree(&map->rows[i].expression);
+        cornu__release(map->rows[i].pattern);
+    }
+    cornu__release(map->rows);
+    cornu__release(map);
+}
+
+/* ---- Finding ---- */
+
+/* The row for a path; NULL if there is none. */
+static CornuStatus row_of(CornuLayoutMap *map, const char *path, Row **found)
+{
+    *found = NULL;
+    for (int i = 0; i < map->count && !*found; i++)
+        if (!strcmp(map->rows[i].pattern, path)) *found = &map->rows[i];
+    if (*found) return CORNU_OK;
+    for (int i = 0; i < map->count; i++) {
+        Row *row = &map->rows[i];
+        if (regexec(&row->expression, path, 0, NULL, 0)) continue;
+        if (*found)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the layouts of %s and of %s are both for "
+                               "it, expected one", path, (*found)->pattern, row->pattern);
+        *found = row;
+    }
+    return CORNU_OK;
+}
+
+CornuStatus cornu__layout_find(CornuLayoutMap *map, const CornuMesh *mesh, const char *path,
+                               CornuType type, CornuLayout *layout)
+{
+    Row      *row;
+    CornuText text;
+    CornuType slice;
+    *layout = (CornuLayout){ { 0 } };
+    if (!map) return CORNU_OK;
+    CORNU__TRY(row_of(map, path, &row));
+    if (!row) return CORNU_OK;
+    row->used = true;
+    if (row->rank > type.shape.rank)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s is %s, but its layout is of %d axes", path,
+                           cornu_type_print(&text, type), row->rank);
+    *layout = row->layout;
+    return cornu__fail_prefix(cornu__layout_slice(mesh, *layout, type, &slice), path);
+}
+
+const char *cornu__layout_unused(const CornuLayoutMap *map)
+{
+    for (int i = 0; map && i < map->count; i++)
+        if (!map->rows[i].used) return map->rows[i].pattern;
+    return NULL;
+}

@@ -1,0 +1,33 @@
+/*
+ * Layouts by name: which axes of which variables are cut by which axes of a mesh.
+ *
+ *     const CornuLayoutRow rows[] = {
+ *         { "dense_1/kernel", { NULL, "model" } },      its columns
+ *         { "dense_2/kernel", { "model" } },            its rows
+ *         { "embedding.*",    { "batch", "model" } },
+ *         { 0 } };
+ *
+ * Source: keras.distribution.LayoutMap; "batch+model" cuts one axis by both, which Keras lacks.
+ */
+#ifndef CORNU_DEVICE_MESH_LAYOUT_MAP_H
+#define CORNU_DEVICE_MESH_LAYOUT_MAP_H
+
+#include "../type.h"
+#include "mesh.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* pattern: a variable's path, or a POSIX extended regular expression that is found in it; the path
+ * itself goes before expressions. axes: for each axis of the variable the axis of the mesh that cuts
+ * it, several joined by "+", or NULL. A row without a pattern ends the map. */
+typedef struct {
+    const char *pattern;
+    const char *axes[CORNU_MAX_RANK];
+} CornuLayoutRow;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,32 @@
+/* A layout map as a device has it. */
+#ifndef CORNU_DEVICE_MESH_LAYOUT_MAP_INTERNAL_H
+#define CORNU_DEVICE_MESH_LAYOUT_MAP_INTERNAL_H
+
+#include "layout_map.h"
+#include "partition.h"
+
+typedef struct CornuLayoutMap CornuLayoutMap;
+struct CornuDevice;
+
+/* A copy, checked against the mesh; the caller frees it. NULL, pending, for a pattern that is not
+ * an expression, and for axes that the mesh lacks or that cut twice (CORNU_ERR_ARGUMENT). */
+CornuLayoutMap *cornu__layout_map(const CornuMesh *mesh, const CornuLayoutRow *rows);
+void            cornu__layout_map_free(CornuLayoutMap *map);
+
+/* The layout of a variable; whole if no row is for it, or there is no map. CORNU_ERR_ARGUMENT if
+ * several expressions are found in the path, CORNU_ERR_SHAPE if the variable has fewer axes than
+ * its row or one does not divide. */
+CornuStatus cornu__layout_find(CornuLayoutMap *map, const CornuMesh *mesh, const char *path,
+                               CornuType type, CornuLayout *layout);
+
+/* Of a variable on this device (device.c). */
+CornuStatus cornu__device_layout(const struct CornuDevice *device, const char *path, CornuType type,
+                                 CornuLayout *layout);
+
+/* cornu__layout_unused of the device's map (device.c). */
+const char *cornu__device_unused_layout(const struct CornuDevice *device);
+
+/* The first pattern that has been found in no path so far; NULL if all have. */
+const char *cornu__layout_unused(const CornuLayoutMap *map);
+
+#endif

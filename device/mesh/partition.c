@@ -1,0 +1,365 @@
+#include "split.h"
+
+#include <string.h>
+
+#include "../memory_internal.h"
+#include "../op_internal.h"
+#include "../ops/rules.h"
+
+/* A value of the recorded program in one layout. */
+typedef struct {
+    CornuLayout   layout;
+    CornuValue    value;     /* of the partitioned program */
+    unsigned char partial;   /* axes over which it is still to be summed */
+    int           next;      /* another form of the same value; -1: none */
+} Form;
+
+/* In which layout all that read a value want it. */
+typedef struct {
+    CornuLayout layout;
+    enum { NOBODY, ALIKE, OTHERWISE } readers;
+} Wish;
+
+typedef struct {
+    const CornuProgram *from;
+    CornuProgram       *to;
+    const CornuMesh    *mesh;
+    const CornuLayout  *layouts;   /* by input */
+    unsigned            data;
+    int                *forms;     /* by value: as the op made it, then those it was brought to */
+    Wish               *wishes;    /* by value */
+    Form               *form;
+    int                 form_count, form_space;
+    CornuType          *types;     /* room for an op's operands */
+    CornuLayout        *have, *want;
+    CornuValue         *in;
+} Partition;
+
+bool cornu__layout_equal(CornuLayout a, CornuLayout b)
+{
+    return !memcmp(a.cut, b.cut, sizeof a.cut);
+}
+
+unsigned cornu__layout_axes(CornuLayout layout)
+{
+    unsigned axes = 0;
+    for (int i = 0; i < CORNU_MAX_RANK; i++) axes |= layout.cut[i];
+    return axes;
+}
+
+CornuStatus cornu__layout_slice(const CornuMesh *mesh, CornuLayout layout, CornuType type,
+                                CornuType *slice)
+{
+    CornuText text;
+    *slice = type;
+    for (int i = 0; i < type.shape.rank; i++) {
+        const int parts = cornu_mesh_size(mesh, layout.cut[i]);
+        if (type.shape.extent[i] % parts)
+            return cornu__fail(CORNU_ERR_SHAPE, "axis %d of %s does not divide into the %d slices "
+                               "of its layout", i, cornu_type_print(&text, type), parts);
+        slice->shape.extent[i] /= parts;
+    }
+    return CORNU_OK;
+}
+
+/* ---- Forms ---- */
+
+static CornuStatus add_form(Partition *p, CornuValue old, CornuLayout layout, unsigned partial,
+                            CornuValue value)
+{
+    CORNU__TRY(cornu__reserve(&p->form, &p->form_space, p->form_count, 1, sizeof *p->form));
+    int *at = &p->forms[old];
+    while (*at >= 0) at = &p->form[*at].next;
+    *at = p->form_count;
+    p->form[p->form_count++] = (Form){ layout, value, (unsigned char)partial, -1 };
+    return CORNU_OK;
+}
+
+static const Form *made(const Partition *p, CornuValue old) { return &p->form[p->forms[old]]; }
+
+static CornuType type_of(const Partition *p, CornuValue value)
+{
+    return cornu_program_type(p->to, value);
+}
+
+/* Moves an axis of x to the front, or back. */
+static CornuStatus turn(Partition *p, CornuValue *x, int axis, bool back)
+{
+    CornuAttributes turned = { .permutation = { { 0 } } };
+    int64_t        *axes = turned.permutation.axes;
+    if (axis == 0) return CORNU_OK;
+    for (int i = 0; i < type_of(p, *x).shape.rank; i++)
+        axes[i] = back ? (i < axis ? i + 1 : i == axis ? 0 : i)
+                       : (i == 0 ? axis : i <= axis ? i - 1 : i);
+    return cornu_program_record(p->to, CORNU_OP_TRANSPOSE, &turned, x, 1, x);
+}
+
+/* Records a collective over axes of the mesh, whose slices are along an axis of x. */
+static CornuStatus exchange(Partition *p, CornuOpId id, unsigned axes, int axis, CornuValue *x)
+{
+    int                   listed[CORNU_MAX_SHARDS];
+    const CornuAttributes attributes = { .shards = cornu__mesh_shards(p->mesh, axes, listed) };
+    CORNU__TRY(turn(p, x, axis, false));
+    CORNU__TRY(cornu_program_record(p->to, id, &attributes, x, 1, x));
+    return turn(p, x, axis, true);
+}
+
+/* The sum over the axes that x is partial over: of its slice, if it is wanted cut by just these. */
+static CornuStatus add_up(Partition *p, unsigned partial, CornuLayout want, CornuLayout *layout,
+                          CornuValue *x)
+{
+    for (int i = 0; i < type_of(p, *x).shape.rank; i++)
+        if (want.cut[i] == partial && !layout->cut[i]) {
+            layout->cut[i] = (unsigned char)partial;
+            return exchange(p, CORNU_OP_REDUCE_SCATTER, partial, i, x);
+        }
+    return exchange(p, CORNU_OP_ALL_REDUCE, partial, 0, x);
+}
+
+static CornuStatus bring(Partition *p, CornuValue old, CornuLayout want, CornuValue *out);
+
+/* A value that is made from little is made anew for a slice. */
+static CornuStatus make_again(Partition *p, CornuValue old, CornuLayout want, bool *made_again,
+                              CornuValue *out)
+{
+    const CornuProgramValue *value = &p->from->values[old];
+    CornuType                types[CORNU_MAX_INPUTS];
+    CornuLayout              wanted[CORNU_MAX_INPUTS], none[CORNU_MAX_INPUTS] = { { { 0 } } };
+    CornuValue               in[CORNU_MAX_INPUTS];
+    *made_again = false;
+    if (value->op < 0 || p->from->ops[value->op].in_count > CORNU_MAX_INPUTS) return CORNU_OK;
+    const CornuProgramOp *op = &p->from->ops[value->op];
+    const CornuOpCall     call = cornu_program_call(p->from, op, types);
+    CornuSplit split = { .mesh = p->mesh, .call = &call, .out = &value->type, .out_count = 1,
+                         .have = none, .want = wanted };
+    if (!cornu__split_for(&split, want)) return CORNU_OK;
+    for (int i = 0; i < op->in_count; i++)
+        CORNU__TRY(bring(p, cornu_program_operands(p->from, op)[i], wanted[i], &in[i]));
+    *made_again = true;
+    return cornu_program_record(p->to, op->id, &split.attributes, in, op->in_count, out);
+}
+
+/* From the layout that the value was made in: sums, then gathers, then slices. */
+static CornuStatus convert(Partition *p, CornuValue old, CornuLayout want, CornuValue *out)
+{
+    const Form  from = *made(p, old);
+    CornuLayout layout = from.layout;
+    bool        again = false;
+    *out = from.value;
+    if (!from.partial) CORNU__TRY(make_again(p, old, want, &again, out));
+    if (again) return CORNU_OK;
+    if (from.partial) CORNU__TRY(add_up(p, from.partial, want, &layout, out));
+    for (int i = 0; i < CORNU_MAX_RANK; i++) {
+        if (!layout.cut[i] || layout.cut[i] == want.cut[i]) continue;
+        CORNU__TRY(exchange(p, CORNU_OP_ALL_GATHER, layout.cut[i], i, out));
+        layout.cut[i] = 0;
+    }
+    for (int i = 0; i < CORNU_MAX_RANK; i++)
+        if (want.cut[i] != layout.cut[i])
+            CORNU__TRY(exchange(p, CORNU_OP_SHARD_SLICE, want.cut[i], i, out));
+    return CORNU_OK;
+}
+
+/* The value in this layout, summed. */
+static CornuStatus bring(Partition *p, CornuValue old, CornuLayout want, CornuValue *out)
+{
+    for (int i = p->forms[old]; i >= 0; i = p->form[i].next)
+        if (!p->form[i].partial && cornu__layout_equal(p->form[i].layout, want)) {
+            *out = p->form[i].value;
+            return CORNU_OK;
+        }
+    CORNU__TRY(convert(p, old, want, out));
+    return add_form(p, old, want, 0, *out);
+}
+
+/* ---- Wishes ---- */
+
+static void add_wish(Partition *p, CornuValue value, const CornuLayout *layout)
+{
+    Wish *wish = &p->wishes[value];
+    if (layout && wish->readers == NOBODY) *wish = (Wish){ *layout, ALIKE };
+    else if (!layout || !cornu__layout_equal(wish->layout, *layout)) wish->readers = OTHERWISE;
+}
+
+/* The layout that an op element by element is computed in: its readers', or of an operand that is an
+ * input, as a weight in its update. NULL: any. */
+static const CornuLayout *wished(const Partition *p, const CornuProgramOp *op)
+{
+    const CornuValue *in = cornu_program_operands(p->from, op);
+    const Wish       *wish = &p->wishes[op->out_first];
+    if (!cornu__split_goes_by_element(op->id)) return NULL;
+    if (wish->readers == ALIKE) return &wish->layout;
+    for (int i = 0; i < op->in_count; i++) {
+        const CornuProgramValue *value = &p->from->values[in[i]];
+        if (value->op < 0 && cornu__layout_axes(p->layouts[value->index]))
+            return &p->layouts[value->index];
+    }
+    return NULL;
+}
+
+/* From what is written into inputs back through ops that go element by element: what only serves
+ * slices, as the scaled gradient of a weight that is cut, is computed of slices. */
+static void find_wishes(Partition *p)
+{
+    const CornuProgram *from = p->from;
+    for (int i = 0; i < from->output_count; i++)
+        add_wish(p, from->outputs[i].value,
+                 from->outputs[i].alias < 0 ? NULL : &p->layouts[from->outputs[i].alias]);
+    for (int i = from->op_count - 1; i >= 0; i--) {
+        const CornuProgramOp *op = &from->ops[i];
+        const CornuValue     *in = cornu_program_operands(from, op);
+        const CornuLayout    *layout = wished(p, op);
+        const CornuShape      shape = cornu_program_type(from, op->out_first).shape;
+        for (int k = 0; k < op->in_count; k++)
+            add_wish(p, in[k],
+                     cornu_shape_equal(cornu_program_type(from, in[k]).shape, shape) ? layout
+                                                                                     : NULL);
+    }
+}
+
+/* ---- Ops ---- */
+
+/* Records an op whose results have these layouts; NULL: they are whole. */
+static CornuStatus record(Partition *p, const CornuProgramOp *op,
+                          const CornuAttributes *attributes, const CornuLayout *made,
+                          unsigned partial)
+{
+    static const CornuLayout whole;
+    CornuValue               out[CORNU_MAX_OUTPUTS];
+    CORNU__TRY(cornu_program_record(p->to, op->id, attributes, p->in, op->in_count, out));
+    for (int i = 0; i < op->out_count; i++)
+        CORNU__TRY(add_form(p, op->out_first + i, made ? made[i] : whole, partial, out[i]));
+    return CORNU_OK;
+}
+
+/* Whether any operand varies in the recorded program, along the axes that share the batch. */
+static bool operands_vary(const Partition *p, const CornuProgramOp *op)
+{
+    const CornuValue *in = cornu_program_operands(p->from, op);
+    for (int i = 0; i < op->in_count; i++)
+        if (p->from->values[in[i]].varies) return true;
+    return false;
+}
+
+/* Partial values over the same axes are added before they are summed. */
+static bool adds_parts(const Partition *p, const CornuProgramOp *op)
+{
+    if (op->id != CORNU_OP_ADD) return false;
+    const CornuValue *in = cornu_program_operands(p->from, op);
+    const Form       *a = made(p, in[0]), *b = made(p, in[1]);
+    return a->partial && a->partial == b->partial && cornu__layout_equal(a->layout, b->layout);
+}
+
+static CornuStatus split_op(Partition *p, const CornuProgramOp *op)
+{
+    const CornuOpCall call = cornu_program_call(p->from, op, p->types);
+    const CornuValue *in = cornu_program_operands(p->from, op);
+    CornuType         out[CORNU_MAX_OUTPUTS];
+    for (int i = 0; i < op->out_count; i++) out[i] = cornu_program_type(p->from, op->out_first + i);
+    for (int i = 0; i < op->in_count; i++) {
+        p->have[i] = made(p, in[i])->layout;
+        p->in[i] = made(p, in[i])->value;
+    }
+    if (adds_parts(p, op)) return record(p, op, &op->attributes, p->have,
+                                         made(p, in[0])->partial);
+    CornuSplit split = { .mesh = p->mesh, .call = &call, .out = out, .out_count = op->out_count,
+                         .have = p->have, .want = p->want,
+                         .barred = operands_vary(p, op) ? p->data : 0 };
+    if (p->wishes[op->out_first].readers == ALIKE)
+        split.wish = p->wishes[op->out_first].layout;
+    cornu__split(&split);
+    for (int i = 0; i < op->in_count; i++) CORNU__TRY(bring(p, in[i], p->want[i], &p->in[i]));
+    return record(p, op, &split.attributes, split.made, split.partial);
+}
+
+/* An op between the shards that the program was recorded for becomes one along the axes that share
+ * the batch; a sum is put off until somebody reads it. */
+static CornuStatus between_shards(Partition *p, const CornuProgramOp *op)
+{
+    static const CornuLayout whole;
+    int                      listed[CORNU_MAX_SHARDS];
+    const CornuValue        *in = cornu_program_operands(p->from, op);
+    if (op->attributes.shards.groups.count > 0)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s in groups of its own on a mesh, expected one "
+                           "over all shards", cornu_op_name(op->id));
+    if (op->id == CORNU_OP_ALL_REDUCE && p->from->values[in[0]].varies) {
+        const Form *x = made(p, in[0]);
+        return add_form(p, op->out_first, x->layout, x->partial | p->data, x->value);
+    }
+    if (op->in_count) CORNU__TRY(bring(p, in[0], whole, &p->in[0]));
+    const CornuAttributes along = { .shards = cornu__mesh_shards(p->mesh, p->data, listed) };
+    return record(p, op, &along, NULL, 0);
+}
+
+static CornuStatus declare_inputs(Partition *p)
+{
+    const CornuProgram *from = p->from;
+    for (int i = 0; i < from->input_count; i++) {
+        const CornuProgramValue *value = &from->values[from->inputs[i]];
+        const CornuLayout        layout = p->layouts[i];
+        CornuType                slice;
+        CornuValue               own;
+        CORNU__TRY(cornu__layout_slice(p->mesh, layout, value->type, &slice));
+        const unsigned axes = cornu__layout_axes(layout) | (value->varies ? p->data : 0);
+        CORNU__TRY(axes ? cornu_program_mesh_input(p->to, slice, axes, &own)
+                        : cornu_program_input(p->to, slice, &own));
+        if (value->fixed) cornu_program_fix_input(p->to, own);
+        CORNU__TRY(add_form(p, from->inputs[i], layout, 0, own));
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus declare_outputs(Partition *p)
+{
+    static const CornuLayout whole;
+    const CornuProgram      *from = p->from;
+    for (int i = 0; i < from->output_count; i++) {
+        const CornuProgramOutput *output = &from->outputs[i];
+        CornuValue                value;
+        CORNU__TRY(bring(p, output->value,
+                         output->alias < 0 ? whole : p->layouts[output->alias], &value));
+        CORNU__TRY(cornu_program_output(p->to, value, output->alias));
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus partition(Partition *p)
+{
+    const CornuProgram *from = p->from;
+    const size_t        most = (size_t)cornu__most_operands(from);
+    p->to = cornu_program_create();
+    p->forms = cornu__allocate((size_t)from->value_count + 1, sizeof *p->forms);
+    p->wishes = cornu__allocate((size_t)from->value_count + 1, sizeof *p->wishes);
+    p->types = cornu__allocate(most + 1, sizeof *p->types);
+    p->have = cornu__allocate(2 * (most + 1), sizeof *p->have);
+    p->in = cornu__allocate(most + 1, sizeof *p->in);
+    if (!p->to) return cornu_error_take();
+    if (!p->forms || !p->wishes || !p->types || !p->have || !p->in) return CORNU_ERR_MEMORY;
+    p->want = p->have + most + 1;
+    for (int i = 0; i < from->value_count; i++) p->forms[i] = -1;
+    find_wishes(p);
+    CORNU__TRY(declare_inputs(p));
+    for (int i = 0; i < from->op_count; i++) {
+        const CornuProgramOp *op = &from->ops[i];
+        CORNU__TRY(cornu__program_follow(p->to, op));
+        CORNU__TRY(cornu__is_collective(op->id) || op->id == CORNU_OP_REPLICA_ID
+                       ? between_shards(p, op) : split_op(p, op));
+    }
+    return declare_outputs(p);
+}
+
+CornuProgram *cornu__partition(const CornuProgram *program, const CornuMesh *mesh, unsigned data,
+                               const CornuLayout *layouts)
+{
+    Partition   p = { .from = program, .mesh = mesh, .data = data, .layouts = layouts };
+    CornuStatus status = partition(&p);
+    cornu__release(p.forms);
+    cornu__release(p.form);
+    cornu__release(p.wishes);
+    cornu__release(p.types);
+    cornu__release(p.have);
+    cornu__release(p.in);
+    if (!status) return p.to;
+    cornu_program_free(p.to);
+    return cornu__null();
+}

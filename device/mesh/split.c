@@ -1,0 +1,283 @@
+#include "split.h"
+
+#include <string.h>
+
+#include "../op_internal.h"
+#include "../rows/axes.h"
+
+/* What a rule says of an axis that the op sums along: the results are partial. Both operands of a
+ * product have such an axis, and are cut alike. */
+enum { SUMMED = -100 };
+
+/* Fills `to` for each axis of an operand as a CornuAxesRule does, or with SUMMED; false: the op
+ * needs all of it. */
+typedef bool Rule(const CornuAxesCall *c, int to[CORNU_MAX_RANK]);
+
+static int rank_in(const CornuAxesCall *c) { return c->call->in[c->operand].shape.rank; }
+
+static void read_all(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    for (int i = 0; i < rank_in(c); i++) to[i] = CORNU_AXIS_READ;
+}
+
+/* ---- Ops that only training has, and sums ---- */
+
+/* Operands of the result's shape are read at its place, others as a whole. */
+static bool same_shape(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    read_all(c, to);
+    for (int i = 0; i < rank_in(c); i++)
+        if (cornu_shape_equal(c->call->in[c->operand].shape, c->out->shape)) to[i] = i;
+    return true;
+}
+
+/* All is by channel, the last axis of images and the only one of statistics. */
+static bool channels(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    read_all(c, to);
+    if (rank_in(c) > 0) to[rank_in(c) - 1] = c->out->shape.rank - 1;
+    return true;
+}
+
+static bool matmul(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    cornu__axes_rules[CORNU_READS_MATMUL](c, to);
+    for (int i = rank_in(c) - 2; i < rank_in(c); i++)
+        if (to[i] == CORNU_AXIS_READ) to[i] = SUMMED;
+    return true;
+}
+
+static bool conv2d(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    cornu__axes_rules[CORNU_READS_CONV2D](c, to);
+    to[c->operand == 0 ? 3 : 2] = SUMMED;
+    return true;
+}
+
+/* dy (B, h, w, O) and a filter (kh, kw, I, O) give (B, H, W, I). */
+static bool conv2d_grad_input(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    read_all(c, to);
+    to[3] = SUMMED;
+    if (c->operand == 0) to[0] = 0;
+    else to[2] = 3;
+    return true;
+}
+
+/* x (B, H, W, I) and dy (B, h, w, O) give (kh, kw, I, O). */
+static bool conv2d_grad_filter(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    read_all(c, to);
+    to[0] = SUMMED;
+    to[3] = c->operand == 0 ? 2 : 3;
+    return true;
+}
+
+static bool reduce_sum(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    cornu__axes_rules[CORNU_READS_REDUCE](c, to);
+    for (int i = 0; i < rank_in(c); i++)
+        if (to[i] == CORNU_AXIS_READ) to[i] = SUMMED;
+    return true;
+}
+
+/* The features of rows, not the rows. */
+static bool gather_grad(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    read_all(c, to);
+    if (c->operand == 1) to[rank_in(c) - 1] = 1;
+    return true;
+}
+
+/* Heads, axis 2 of (B, T, N, H), where keys and values have as many as queries; they are axis 1 of
+ * lse (B, N, T) and of a mask. */
+static bool heads(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    const CornuType *in = c->call->in;
+    if (in[0].shape.extent[2] != in[1].shape.extent[2]) return false;
+    read_all(c, to);
+    to[rank_in(c) == 3 || in[c->operand].dtype == CORNU_BOOL ? 1 : 2] = 2;
+    return true;
+}
+
+static Rule *const own[CORNU_OP_COUNT] = {
+    [CORNU_OP_MATMUL] = matmul,
+    [CORNU_OP_CONV2D] = conv2d,
+    [CORNU_OP_CONV2D_GRAD_INPUT] = conv2d_grad_input,
+    [CORNU_OP_CONV2D_GRAD_FILTER] = conv2d_grad_filter,
+    [CORNU_OP_REDUCE_SUM] = reduce_sum,
+    [CORNU_OP_MAX_POOL2D_GRAD] = channels,
+    [CORNU_OP_AVERAGE_POOL2D_GRAD] = channels,
+    [CORNU_OP_BATCH_NORM] = channels,
+    [CORNU_OP_BATCH_NORM_GRAD] = channels,
+    [CORNU_OP_GATHER_GRAD] = gather_grad,
+    [CORNU_OP_MOMENTUM_UPDATE] = same_shape,
+    [CORNU_OP_RMSPROP_UPDATE] = same_shape,
+    [CORNU_OP_ADAM_UPDATE] = same_shape,
+    [CORNU_OP_ATTENTION] = heads,
+    [CORNU_OP_ATTENTION_GRAD] = heads,
+};
+
+/* Slices of an axis are slices of an axis of the result if both are the first of what they are
+ * joined with or divided into, and both divide. */
+static bool reshape(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    const CornuShape in = c->call->in[0].shape, out = c->out->shape;
+    int64_t          before = 1;
+    read_all(c, to);
+    for (int i = 0; i < in.rank; before *= in.extent[i++]) {
+        int64_t reached = 1;
+        int     j = 0;
+        while (j < out.rank && (reached < before || out.extent[j] == 1)) reached *= out.extent[j++];
+        if (j < out.rank && reached == before && in.extent[i] > 1) to[i] = j;
+    }
+    return true;
+}
+
+static bool axes_of(const CornuSplit *s, int operand, int to[CORNU_MAX_RANK])
+{
+    const CornuAxesCall c = { s->call, &s->out[0], 0, operand };
+    const CornuReads    reads = cornu__op_reads(s->call->id);
+    if (own[s->call->id]) return own[s->call->id](&c, to);
+    if (reads == CORNU_READS_RESHAPE) return reshape(&c, to);
+    return cornu__axes_rules[reads](&c, to) >= 0;
+}
+
+/* ---- Choosing ---- */
+
+static int64_t parts(const CornuSplit *s, unsigned cut) { return cornu_mesh_size(s->mesh, cut); }
+
+static int64_t extent_in(const CornuSplit *s, int operand, int axis)
+{
+    return s->call->in[operand].shape.extent[axis];
+}
+
+/* Whether the axis of the operand becomes axis j of the results, cut as they are. */
+static bool follows(const CornuSplit *s, int operand, int axis, int j)
+{
+    if (j < 0) return false;
+    const int64_t in = extent_in(s, operand, axis), out = s->out[0].shape.extent[j];
+    return cornu__op_reads(s->call->id) == CORNU_READS_RESHAPE || in == out;
+}
+
+/* The first cut of an operand's axis that the results can have decides; two axes are not cut by
+ * one axis of the mesh. */
+static void choose(CornuSplit *s, int operand, const int to[CORNU_MAX_RANK], unsigned *used)
+{
+    for (int i = 0; i < s->call->in[operand].shape.rank; i++) {
+        const unsigned cut = s->have[operand].cut[i];
+        if (!cut || cut & (*used | s->barred)) continue;
+        if (to[i] == SUMMED) {
+            s->partial |= cut;
+        } else if (follows(s, operand, i, to[i]) && !s->made[0].cut[to[i]] &&
+                   s->out[0].shape.extent[to[i]] % parts(s, cut) == 0) {
+            s->made[0].cut[to[i]] = (unsigned char)cut;
+        } else {
+            continue;
+        }
+        *used |= cut;
+    }
+}
+
+/* Operands are cut as the results are, and along axes that are summed over all alike. */
+static void ask(CornuSplit *s, int operand, const int to[CORNU_MAX_RANK])
+{
+    CornuLayout *layout = &s->want[operand];
+    *layout = (CornuLayout){ { 0 } };
+    for (int i = 0; i < s->call->in[operand].shape.rank; i++) {
+        if (to[i] == SUMMED)
+            layout->cut[i] = s->call->in_count > 1
+                           ? (unsigned char)s->partial
+                           : (unsigned char)(s->have[operand].cut[i] & s->partial);
+        else if (follows(s, operand, i, to[i]))
+            layout->cut[i] = s->made[0].cut[to[i]];
+    }
+}
+
+/* ---- The op on slices ---- */
+
+static void divide(const CornuSplit *s, int64_t extents[CORNU_MAX_RANK])
+{
+    for (int i = 0; i < s->out[0].shape.rank; i++) extents[i] /= parts(s, s->made[0].cut[i]);
+}
+
+/* Attributes that repeat extents of the results. */
+static void adapt(CornuSplit *s)
+{
+    s->attributes = *s->call->attributes;
+    switch (s->call->id) {
+    case CORNU_OP_BROADCAST: case CORNU_OP_RESHAPE:
+        divide(s, s->attributes.shape.extents);
+        break;
+    case CORNU_OP_IOTA:  divide(s, s->attributes.iota.extents); break;
+    case CORNU_OP_SLICE: divide(s, s->attributes.slice.sizes); break;
+    default: break;
+    }
+}
+
+bool cornu__split_goes_by_element(CornuOpId id)
+{
+    return cornu__is_elementwise(id) || own[id] == same_shape;
+}
+
+/* The layout of a result, by that of the first: of another shape it is a statistic, of channels or
+ * of heads. False if it has none. */
+static bool make_result(CornuSplit *s, int result)
+{
+    const CornuShape shape = s->out[result].shape, first = s->out[0].shape;
+    CornuLayout     *layout = &s->made[result];
+    *layout = s->made[0];
+    if (cornu_shape_equal(shape, first)) return true;
+    *layout = (CornuLayout){ { 0 } };
+    if (own[s->call->id] == channels)
+        layout->cut[shape.rank - 1] = s->made[0].cut[first.rank - 1];
+    else if (own[s->call->id] == heads)
+        layout->cut[shape.rank == 3 ? 1 : 2] = s->made[0].cut[2];
+    else
+        return cornu__layout_axes(s->made[0]) == 0;
+    return true;
+}
+
+/* Grants the wish as far as operands have not decided otherwise. */
+static void grant(CornuSplit *s, unsigned used)
+{
+    const bool decided = cornu__layout_axes(s->made[0]) || s->partial;
+    if (decided || (cornu__layout_axes(s->wish) & (used | s->barred))) return;
+    if (cornu__split_goes_by_element(s->call->id)) s->made[0] = s->wish;
+}
+
+void cornu__split(CornuSplit *s)
+{
+    int      to[CORNU_MAX_RANK];
+    unsigned used = 0;
+    bool     known = true;
+    s->made[0] = (CornuLayout){ { 0 } };
+    s->partial = 0;
+    for (int i = 0; i < s->call->in_count && known; i++)
+        if ((known = axes_of(s, i, to))) choose(s, i, to, &used);
+    if (known) grant(s, used);
+    for (int i = 0; i < s->out_count; i++) known = known && make_result(s, i);
+    if (!known) s->partial = 0;
+    for (int i = 0; i < s->out_count && !known; i++) s->made[i] = (CornuLayout){ { 0 } };
+    for (int i = 0; i < s->call->in_count; i++) {
+        if (known) axes_of(s, i, to);
+        if (known) ask(s, i, to);
+        else s->want[i] = (CornuLayout){ { 0 } };
+    }
+    adapt(s);
+}
+
+bool cornu__split_for(CornuSplit *s, CornuLayout made)
+{
+    int to[CORNU_MAX_RANK];
+    s->made[0] = made;
+    s->partial = 0;
+    if (s->call->id == CORNU_OP_IOTA && made.cut[s->call->attributes->iota.axis]) return false;
+    if (s->call->id != CORNU_OP_IOTA && s->call->id != CORNU_OP_BROADCAST) return false;
+    for (int i = 0; i < s->call->in_count; i++) {
+        axes_of(s, i, to);
+        ask(s, i, to);
+    }
+    adapt(s);
+    return true;
+}

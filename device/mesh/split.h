@@ -1,0 +1,33 @@
+/* How an op whose operands are cut is done slice by slice (partition.h). */
+#ifndef CORNU_DEVICE_MESH_SPLIT_H
+#define CORNU_DEVICE_MESH_SPLIT_H
+
+#include "partition.h"
+
+/* An op, and what becomes of it. Whoever asks fills the first half. */
+typedef struct {
+    const CornuMesh   *mesh;
+    const CornuOpCall *call;              /* its operands whole */
+    const CornuType   *out;               /* likewise its results */
+    int                out_count;
+    const CornuLayout *have;              /* of the operands */
+    unsigned           barred;            /* axes of the mesh by which nothing may be cut here */
+    CornuLayout        wish;              /* of the results, for ops that go element by element and
+                                             whose operands do not say */
+
+    CornuLayout       *want;              /* of the operands; room for all */
+    CornuLayout        made[CORNU_MAX_OUTPUTS];   /* of the results */
+    unsigned           partial;           /* axes over which they are still to be summed */
+    CornuAttributes    attributes;        /* of the op on slices */
+} CornuSplit;
+
+void cornu__split(CornuSplit *split);
+
+/* Whether an element of a result is made of those at its place of the operands of its shape. */
+bool cornu__split_goes_by_element(CornuOpId id);
+
+/* The op that makes this layout of its results, from operands that it asks for in `want`; false if
+ * that takes the whole results. For ops that make much of little, as broadcast. */
+bool cornu__split_for(CornuSplit *split, CornuLayout made);
+
+#endif

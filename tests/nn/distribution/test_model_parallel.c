@@ -1,0 +1,325 @@
+/* Models whose weights a mesh cuts train as on the shards that share the batch. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../../nn/cornu.h"
+#include "../../device/processes/results.h"
+
+enum { ROWS = 64, BATCH = 16, EPOCHS = 2, CLASSES = 8, FEATURES = 12, SIDE = 8, TIMES = 6,
+       WORDS = 24 };
+
+static float   x[ROWS * SIDE * SIDE * 3];
+static int32_t words[ROWS * TIMES], classes[ROWS];
+
+static void make_data(void)
+{
+    for (int i = 0; i < ROWS * SIDE * SIDE * 3; i++) x[i] = (float)(i * 37 % 101) / 50.0f - 1.0f;
+    for (int i = 0; i < ROWS * TIMES; i++) words[i] = (i * 29 + i / 7) % WORDS;
+    for (int i = 0; i < ROWS; i++) classes[i] = (i * 5 + i / 3) % CLASSES;
+}
+
+/* ---- Networks, and how a mesh may cut them ---- */
+
+static CornuModel *mlp(void)
+{
+    CornuModel *model = cornu_sequential(.name = "mlp", .input_shape = { FEATURES });
+    cornu_model_add(model, cornu_dense(32, .activation = CORNU_RELU, .name = "up"));
+    cornu_model_add(model, cornu_dense(16, .no_bias = true, .name = "down"));
+    cornu_model_add(model, cornu_batch_normalization(.name = "norm"));
+    cornu_model_add(model, cornu_dropout(0.25));
+    cornu_model_add(model, cornu_dense(CLASSES, .activation = CORNU_SOFTMAX, .name = "out"));
+    return model;
+}
+
+/* Columns, then rows. */
+static const CornuLayoutRow mlp_cut[] = {
+    { "up/kernel", { NULL, "model" } }, { "up/bias", { "model" } },
+    { "down/kernel", { "model" } }, { 0 }
+};
+
+static CornuModel *cnn(void)
+{
+    CornuModel *model = cornu_sequential(.name = "cnn", .input_shape = { SIDE, SIDE, 3 });
+    cornu_model_add(model, cornu_conv2d(8, 3, .padding = CORNU_SAME, .no_bias = true,
+                                        .name = "first"));
+    cornu_model_add(model, cornu_batch_normalization(.name = "norm"));
+    cornu_model_add(model, cornu_activation(CORNU_RELU));
+    cornu_model_add(model, cornu_max_pooling2d(2));
+    cornu_model_add(model, cornu_conv2d(16, 3, .activation = CORNU_RELU, .name = "second"));
+    cornu_model_add(model, cornu_flatten());
+    cornu_model_add(model, cornu_dense(CLASSES, .activation = CORNU_SOFTMAX, .name = "out"));
+    return model;
+}
+
+/* Filters, statistics by channel, then channels. */
+static const CornuLayoutRow cnn_cut[] = {
+    { "first/kernel", { NULL, NULL, NULL, "model" } }, { "norm/.*", { "model" } },
+    { "second/kernel", { NULL, NULL, "model" } }, { 0 }
+};
+
+static CornuModel *gpt(void)
+{
+    CornuSymbol *text = cornu_input(.shape = { TIMES }, .name = "text");
+    CornuSymbol *h = cornu_call(cornu_embedding(WORDS, 16, .name = "embedding"), text);
+    CornuSymbol *y = cornu_call(cornu_multi_head_attention(8, 4, .use_causal_mask = true,
+                                                           .name = "heads"),
+                                cornu_call(cornu_layer_normalization(), h));
+    h = cornu_call(cornu_add(), h, y);
+    y = cornu_call(cornu_dense(64, .activation = CORNU_GELU, .name = "up"),
+                   cornu_call(cornu_layer_normalization(), h));
+    h = cornu_call(cornu_add(), h, cornu_call(cornu_dense(16, .name = "down"), y));
+    h = cornu_call(cornu_flatten(), h);
+    return cornu_model(.inputs = { text }, .name = "gpt",
+                       .outputs = { cornu_call(cornu_dense(CLASSES, .activation = CORNU_SOFTMAX,
+                                                           .name = "out"), h) });
+}
+
+/* Heads, the hidden layer, and the features of the embedding. */
+static const CornuLayoutRow gpt_cut[] = {
+    { "heads/(query|key|value)/kernel", { NULL, "model" } },
+    { "heads/(query|key|value)/bias", { "model" } },
+    { "heads/attention_output/kernel", { "model" } },
+    { "up/kernel", { NULL, "model" } }, { "up/bias", { "model" } },
+    { "down/kernel", { "model" } }, { "embedding", { NULL, "model" } }, { 0 }
+};
+
+/* Everything along the batch, what others call fully sharded. */
+static const CornuLayoutRow sharded[] = {
+    { "/kernel$", { NULL, "batch" } }, { "(up|out)/bias|norm/(gamma|beta)", { "batch" } }, { 0 }
+};
+
+static CornuOptimizer *adam(void) { return cornu_adam(.learning_rate = 0.01); }
+static CornuOptimizer *sgd(void) { return cornu_sgd(.learning_rate = 0.1, .momentum = 0.9); }
+static CornuOptimizer *clipped(void) { return cornu_sgd(.learning_rate = 0.2, .global_clipnorm = 0.5); }
+
+typedef struct {
+    CornuModel           *(*layers)(void);
+    CornuOptimizer       *(*optimizer)(void);
+    const CornuLayoutRow *layout_map;
+    int                   batch, model;   /* the mesh */
+} Case;
+
+static const Case cases[] = {
+    { mlp, adam, mlp_cut, 2, 4 },    { mlp, sgd, mlp_cut, 1, 8 },
+    { mlp, adam, mlp_cut, 8, 1 },    { mlp, clipped, mlp_cut, 4, 2 },
+    { mlp, adam, sharded, 4, 1 },    { mlp, sgd, sharded, 2, 2 },
+    { cnn, sgd, cnn_cut, 2, 4 },     { cnn, sgd, cnn_cut, 1, 8 },
+    { gpt, sgd, gpt_cut, 2, 4 },     { gpt, sgd, gpt_cut, 1, 8 },
+    { gpt, adam, gpt_cut, 4, 2 },
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+/* ---- Training ---- */
+
+static CornuArray inputs_of(const Case *c)
+{
+    if (c->layers == gpt) return cornu_array(words, CORNU_I32, ROWS, TIMES);
+    if (c->layers == mlp) return cornu_array(x, CORNU_F32, ROWS, FEATURES);
+    return cornu_array(x, CORNU_F32, ROWS, SIDE, SIDE, 3);
+}
+
+/* What a training comes to. */
+typedef struct {
+    double loss[EPOCHS], gradient[EPOCHS];
+    float  predictions[ROWS * CLASSES];
+} Outcome;
+
+/* Trains on the device, and keeps the weights' bytes as results if a rank does so. */
+static CornuStatus train(const Case *c, CornuDevice *device, Outcome *outcome, bool keeps)
+{
+    char name[64];
+    cornu_set_random_seed(7);
+    CornuModel *model = c->layers();
+    CORNU__TRY(cornu_compile(model, .optimizer = c->optimizer(), .device = device,
+                             .metrics = { CORNU_ACCURACY },
+                             .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY));
+    CornuHistory *history = cornu_fit(model, .x = inputs_of(c), .epochs = EPOCHS,
+                                      .y = cornu_array(classes, CORNU_I32, ROWS),
+                                      .batch_size = BATCH, .verbose = CORNU_SILENT);
+    if (!history) return cornu_error_take();
+    for (int e = 0; e < EPOCHS; e++) outcome->loss[e] = cornu_history_get(history, "loss", e);
+    cornu_history_free(history);
+    CORNU__TRY(cornu_predict(model, .x = inputs_of(c), .verbose = CORNU_SILENT,
+                             .to = cornu_array(outcome->predictions, CORNU_F32, ROWS, CLASSES)));
+    for (int i = 0; i < cornu_model_weight_count(model) && keeps; i++) {
+        const CornuWeight *w = cornu_model_weight(model, i);
+        static float       values[1 << 16];
+        snprintf(name, sizeof name, "case %d, weight %d", (int)(c - cases), i);
+        CORNU__TRY(cornu_weight_read(w, cornu_array_from(values, w->type)));
+        result(name, values, cornu_type_bytes(w->type));
+    }
+    cornu_model_free(model);
+    return CORNU_OK;
+}
+
+static CornuDevice *open_mesh(const Case *c, CornuProcesses *processes)
+{
+    return cornu_device_open("cpu", .threads = 2, .layout_map = c->layout_map,
+                             .processes = processes,
+                             .mesh = cornu_device_mesh(.shape = { c->batch, c->model }));
+}
+
+/* As without a mesh, on the shards that share the batch, within what other orders of sums make of
+ * ten steps; cut along the batch alone, to the bit. */
+static void layouts_agree(void **state)
+{
+    (void)state;
+    for (const Case *c = cases; c < cases + CASES; c++) {
+        Outcome      plain = { .loss = { 0 } }, cut = { .loss = { 0 } };
+        CornuDevice *device = cornu_device_open("cpu", .shards = c->batch, .threads = 2);
+        CornuDevice *mesh = open_mesh(c, NULL);
+        if (!mesh || train(c, device, &plain, false) || train(c, mesh, &cut, false))
+            fail_msg("case %d: %s", (int)(c - cases), cornu_error_message());
+        const double bound = c->model == 1 ? 0.0 : 2e-4;
+        for (int e = 0; e < EPOCHS; e++)
+            if (fabs(plain.loss[e] - cut.loss[e]) > bound)
+                fail_msg("case %d, epoch %d: loss %.9g, %.9g without a mesh", (int)(c - cases), e,
+                         cut.loss[e], plain.loss[e]);
+        for (int i = 0; i < ROWS * CLASSES; i++)
+            if (fabsf(plain.predictions[i] - cut.predictions[i]) > (float)bound)
+                fail_msg("case %d: prediction %d is %.9g, %.9g without a mesh", (int)(c - cases), i,
+                         (double)cut.predictions[i], (double)plain.predictions[i]);
+        cornu_device_close(device);
+        cornu_device_close(mesh);
+    }
+}
+
+/* ---- Keras on JAX, 8 devices: model_parallel.py ---- */
+
+enum { STEPS = 10 };
+
+static void fill(float *to, int count, int first, float factor)
+{
+    for (int i = 0; i < count; i++)
+        to[i] = ((float)((i * 37 + first) % 101) / 50.0f - 1.0f) * factor;
+}
+
+static CornuModel *begin_as_keras(CornuDevice *device)
+{
+    static float values[1 << 12];
+    CornuModel  *model = cornu_sequential(.name = "mlp", .input_shape = { FEATURES });
+    cornu_model_add(model, cornu_dense(32, .activation = CORNU_RELU, .name = "up"));
+    cornu_model_add(model, cornu_dense(16, .name = "down"));
+    cornu_model_add(model, cornu_dense(CLASSES, .activation = CORNU_SOFTMAX, .name = "out"));
+    if (cornu_compile(model, .optimizer = cornu_adam(.learning_rate = 0.01), .device = device,
+                      .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY))
+        fail_msg("%s", cornu_error_message());
+    for (int i = 0; i < cornu_model_weight_count(model); i++) {
+        CornuWeight *w = cornu_model_weight(model, i);
+        fill(values, (int)cornu_type_count(w->type), 11 * i, 0.3f);
+        assert_int_equal(cornu_weight_write(w, cornu_array_from(values, w->type)), CORNU_OK);
+    }
+    return model;
+}
+
+static void keras_agrees(void **state)
+{
+    (void)state;
+    static const double keras[STEPS] = { 2.0329347, 1.9159304, 1.7984161, 1.6706047, 1.5364603,
+                                         1.4921228, 1.4159472, 1.3212318, 1.2955618, 1.2382997 };
+    static const int    shapes[][2] = { { 2, 4 }, { 1, 8 }, { 4, 2 }, { 8, 1 } };
+    static float        features[STEPS * BATCH * FEATURES];
+    static int32_t      labels[STEPS * BATCH];
+    fill(features, STEPS * BATCH * FEATURES, 0, 1.0f);
+    for (int i = 0; i < STEPS * BATCH; i++) labels[i] = (i * 5 + i / 3) % CLASSES;
+    for (int m = 0; m < 4; m++) {
+        const Case   c = { .layout_map = mlp_cut, .batch = shapes[m][0], .model = shapes[m][1] };
+        CornuDevice *device = open_mesh(&c, NULL);
+        CornuModel  *model = begin_as_keras(device);
+        for (int k = 0; k < STEPS; k++) {
+            double loss;
+            if (cornu_train_on_batch(model, .values = &loss,
+                    .x = cornu_array(features + k * BATCH * FEATURES, CORNU_F32, BATCH, FEATURES),
+                    .y = cornu_array(labels + k * BATCH, CORNU_I32, BATCH)))
+                fail_msg("%s", cornu_error_message());
+            if (fabs(loss - keras[k]) > 2e-6)
+                fail_msg("%d x %d, step %d: loss %.7f, Keras' %.7f", c.batch, c.model, k, loss,
+                         keras[k]);
+        }
+        cornu_model_free(model);
+        cornu_device_close(device);
+    }
+}
+
+/* ---- Processes ---- */
+
+static CornuStatus train_all(CornuProcesses *processes)
+{
+    char name[64];
+    for (const Case *c = cases; c < cases + CASES; c++) {
+        Outcome      outcome;
+        CornuDevice *device = open_mesh(c, processes);
+        if (!device) return cornu_error_take();
+        CORNU__TRY(train(c, device, &outcome, true));
+        snprintf(name, sizeof name, "case %d, losses", (int)(c - cases));
+        result(name, outcome.loss, sizeof outcome.loss);
+        snprintf(name, sizeof name, "case %d, predictions", (int)(c - cases));
+        result(name, outcome.predictions, sizeof outcome.predictions);
+        cornu_device_close(device);
+    }
+    return CORNU_OK;
+}
+
+static void processes_agree(void **state)
+{
+    (void)state;
+    static const int counts[] = { 2, 4, 0 };
+    results_agree("shm", counts, 2 * CASES + 60, train_all);
+}
+
+/* ---- Errors ---- */
+
+static void expect_error(const CornuLayoutRow *rows, const char *text)
+{
+    CornuStrategy *parallel = cornu_model_parallel(
+        .mesh = cornu_device_mesh(.shape = { 2, 4 }), .layout_map = rows);
+    CornuStatus status = parallel ? CORNU_OK : cornu_error_status();
+    if (parallel) {
+        CornuModel *model = cornu_sequential(.name = "mlp", .input_shape = { FEATURES });
+        cornu_model_add(model, cornu_dense(30, .name = "up"));
+        CORNU_SCOPE(parallel) status = cornu_compile(model, .loss = CORNU_MEAN_SQUARED_ERROR);
+        cornu_model_free(model);
+    }
+    assert_int_not_equal(status, CORNU_OK);
+    assert_string_equal(cornu_error_message(), text);
+    cornu_error_take();
+    cornu_strategy_free(parallel);
+}
+
+static void errors(void **state)
+{
+    (void)state;
+    expect_error((CornuLayoutRow[]){ { "up/kernel", { "model" } }, { "down", { "model" } }, { 0 } },
+                 "mlp: the layout map's \"down\" is for none of its 2 weights, whose names are as "
+                 "up/kernel");
+    expect_error((CornuLayoutRow[]){ { "up/kernel", { NULL, "model" } }, { 0 } },
+                 "up/kernel: axis 1 of f32 (12, 30) does not divide into the 4 slices of its "
+                 "layout");
+    expect_error((CornuLayoutRow[]){ { "up/bias", { NULL, "model" } }, { 0 } },
+                 "up/bias is f32 (30,), but its layout is of 2 axes");
+    expect_error((CornuLayoutRow[]){ { "up/kernel", { "rows" } }, { 0 } },
+                 "layout of up/kernel: the mesh (batch=2, model=4) has no axis \"rows\"");
+    expect_error((CornuLayoutRow[]){ { "up/kernel", { "model", "model" } }, { 0 } },
+                 "layout of up/kernel: an axis of the mesh cuts two axes of the variable");
+    expect_error((CornuLayoutRow[]){ { "up/k", { "batch" } }, { "kernel", { "batch" } }, { 0 } },
+                 "up/kernel: the layouts of up/k and of kernel are both for it, expected one");
+    expect_error((CornuLayoutRow[]){ { "up/(", { "batch" } }, { 0 } },
+                 "layout of up/(: expected a path or a regular expression");
+}
+
+int main(void)
+{
+    make_data();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(processes_agree), cmocka_unit_test(layouts_agree),
+        cmocka_unit_test(keras_agrees), cmocka_unit_test(errors),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
