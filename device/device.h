@@ -203,6 +203,7 @@ typedef struct {
  * CORNU_ERR_MEMORY as for a buffer. CORNU_DUMP=program,plan in the environment prints the program,
  * the plan, or both, to stderr; CORNU_DUMP=kernels the plan and why kernels declined. */
 CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program);
+/* Once for each compile or twin: it may be evicted then. NULL is ignored. */
 void             cornu_executable_release(CornuExecutable *executable);
 
 /* The same program with memory of its own for values: twins may run while other threads run other
