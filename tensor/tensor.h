@@ -80,8 +80,9 @@ CornuDtype     cornu_variable_precision(const CornuVariable *variable); /* as ma
 CornuSpread    cornu_variable_spread(const CornuVariable *variable);   /* as it was made */
 /* Whether each shard has a slice of it in a graph: CORNU_SLICED on a device with several. */
 bool           cornu_variable_is_sliced(const CornuVariable *variable);
-/* How the device's mesh cuts it, and whether it does. */
+/* How the device's mesh cuts it. */
 const struct CornuLayout *cornu_variable_layout(const CornuVariable *variable);
+/* Whether the device's mesh cuts it. */
 bool           cornu_variable_is_cut(const CornuVariable *variable);
 
 /* Copies a host array of the variable's host type to the device. */

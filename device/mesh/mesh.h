@@ -43,8 +43,10 @@ int cornu_mesh_index(const CornuMesh *mesh, unsigned axes, int shard);
 /* The axis of that name; -1 if there is none. */
 int cornu_mesh_axis(const CornuMesh *mesh, const char *name);
 
-/* Prints "(batch=2, model=4)". Returns the text. */
+/* The buffer of a printed mesh: each argument of a printf needs one of its own. */
 typedef struct { char text[CORNU_MESH_AXES * (CORNU_MESH_NAME + 8)]; } CornuMeshText;
+
+/* Prints "(batch=2, model=4)". Returns the string, which is in `to`. */
 const char *cornu_mesh_print(CornuMeshText *to, const CornuMesh *mesh);
 
 #ifdef __cplusplus
