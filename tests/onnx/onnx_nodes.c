@@ -181,8 +181,8 @@ int main(int argc, char **argv)
         double rtol = 1e-3, atol = 1e-7;
         if (sscanf(line, "%899s %lf %lf", folder, &rtol, &atol) < 1) continue;
         Test test = { .names = { .of_strings = true } };
-        test.run = (CornuReadRun){ .graph = cornu_graph_create(device), .arena = &test.arena,
-                                   .constant = feed };
+        test.run = (CornuReadRun){ .families = cornu__read_families, .arena = &test.arena,
+                                   .graph = cornu_graph_create(device), .constant = feed };
         const CornuStatus status = run(&test, folder, rtol, atol);
         const CornuStatus pending = cornu_error_take();
         if (!status && !pending) puts("passed");

@@ -158,7 +158,8 @@ static CornuStatus record(CornuLayer *layer, const CornuCall *call, CornuTensor 
     const CornuOnnxNode  *node = node_of(layer);
     const CornuReadGraph *graph = &node->model.graph;
     Made         made = { .layer = layer, .call = call };
-    CornuReadRun run = { .graph = call->graph, .arena = arena, .opset = node->model.opset,
+    CornuReadRun run = { .families = cornu__read_families, .graph = call->graph, .arena = arena,
+                         .opset = node->model.opset,
                          .constant = next_made, .read_state = read_state,
                          .keep_state = keep_state, .context = &made, .budget = budget };
     CornuReadOperand *values = cornu__arena_take(arena, (size_t)node->names.count, sizeof *values);

@@ -244,8 +244,9 @@ static CornuStatus check_operators(CornuReadLoad *load)
     bool                  own = false;
     for (int i = 0; i < graph->node_count; i++) {
         const CornuReadNode *node = &graph->nodes[i];
-        CornuReadRule       *rule;
-        CORNU__TRY(cornu__fail_prefix(cornu__read_rule_of(node, &rule), *node->name ? node->name
+        const CornuReadRow  *row;
+        CORNU__TRY(cornu__fail_prefix(cornu__read_row_of(cornu__read_families, node, &row),
+                                      *node->name ? node->name
                                       : node->out_count ? node->out[0] : "a node"));
         own |= !*node->domain || !strcmp(node->domain, "ai.onnx");
     }

@@ -16,24 +16,36 @@ CornuStatus cornu__cannot(const char *what, const char *why)
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s is not supported, %s", what, why);
 }
 
-static CornuReadRule *rule_named(const char *domain, const char *op)
+const CornuReadRow *cornu__read_row_named(const CornuReadRow *const *families, const char *domain,
+                                          const char *op)
 {
     const size_t length = strlen(domain);
-    for (const CornuReadRow *const *family = cornu__read_families; *family; family++)
-        for (const CornuReadRow *row = *family; row->op; row++)
+    for (; *families; families++)
+        for (const CornuReadRow *row = *families; row->op; row++)
             if (!strncmp(row->op, domain, length) && (!length || row->op[length] == '.') &&
                 !strcmp(row->op + length + (length > 0), op))
-                return row->rule;
+                return row;
     return NULL;
 }
 
-CornuStatus cornu__read_rule_of(const CornuReadNode *node, CornuReadRule **rule)
+CornuStatus cornu__read_row_of(const CornuReadRow *const *families, const CornuReadNode *node,
+                               const CornuReadRow **row)
 {
-    *rule = rule_named(strcmp(node->domain, "ai.onnx") ? node->domain : "", node->op);
-    if (!*rule && cornu__registered_node(node)) *rule = rule_named("", CORNU_READ_REGISTERED);
-    if (*rule) return CORNU_OK;
+    const char *domain = strcmp(node->domain, "ai.onnx") ? node->domain : "";
+    *row = cornu__read_row_named(families, domain, node->op);
+    if (!*row && cornu__registered_node(node))
+        *row = cornu__read_row_named(families, "", CORNU_READ_REGISTERED);
+    if (*row) return CORNU_OK;
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "the operator %.60s%s%.60s is not supported",
                        node->domain, *node->domain ? "." : "", node->op);
+}
+
+CornuStatus cornu__read_apply(CornuReadStep *step)
+{
+    if (!step->row) CORNU__TRY(cornu__read_row_of(step->run->families, step->node, &step->row));
+    for (int i = 0; i < step->row->operands; i++)
+        if (!cornu__operand_of(step, i)) return cornu_error_take();
+    return step->row->rule(step);
 }
 
 /* ---- Attributes ---- */
@@ -150,15 +162,14 @@ CornuTensor *cornu__tensor_of(CornuReadRun *run, CornuArray array)
 static CornuTensor *record_again(CornuReadRun *run, const CornuReadOperand *operand)
 {
     enum { MOST_MAKING = 32 };
-    CornuReadStep  again = *operand->maker;
-    CornuReadRule *rule;
+    CornuReadStep again = *operand->maker;
     if (run->making == MOST_MAKING)
         return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "a constant depends on an open extent");
     again.run = run;
     again.out = cornu__arena_take(run->arena, (size_t)again.out_count, sizeof *again.out);
-    if (!again.out || cornu__read_rule_of(again.node, &rule)) return cornu__null();
+    if (!again.out) return cornu__null();
     run->making++;
-    const CornuStatus status = rule(&again);
+    const CornuStatus status = cornu__read_apply(&again);
     run->making--;
     if (status) return cornu__null();
     const CornuReadOperand *made = &again.out[operand->made];
@@ -305,13 +316,11 @@ CornuStatus cornu__read_by(CornuReadStep *step, const char *op, CornuTensor *con
                               .attribute_count = step->node->attribute_count };
     CornuReadStep    sub = { .run = step->run, .node = &node, .in = operands, .out = &out,
                              .in_count = count, .out_count = 1 };
-    CornuReadRule   *rule;
-    CORNU__TRY(cornu__read_rule_of(&node, &rule));
     for (int i = 0; i < count && i < MOST; i++) {
         names[i] = in[i] ? "x" : "";
         operands[i] = (CornuReadOperand){ .given = in[i], .tensor = in[i] };
     }
-    CORNU__TRY(rule(&sub));
+    CORNU__TRY(cornu__read_apply(&sub));
     *y = out.tensor;
     return *y ? CORNU_OK : cornu_error_take();
 }
@@ -448,7 +457,7 @@ static CornuStatus fetch(CornuReadRun *run, const CornuReadStep *made, CornuRead
 }
 
 /* Computes a node of known operands by its own rule, in a graph of the reference device. */
-static CornuStatus compute(CornuReadStep *step, CornuReadRule *rule)
+static CornuStatus compute(CornuReadStep *step)
 {
     CornuDevice *device = cornu_device_open("reference");
     CornuGraph  *graph = cornu_graph_create(device);
@@ -467,7 +476,7 @@ static CornuStatus compute(CornuReadStep *step, CornuReadRule *rule)
                                          .onnx_type = step->in[i].onnx_type };
         made.in[i].known.type = cornu__operand_type(step, i);
     }
-    if (!status) status = rule(&made);
+    if (!status) status = cornu__read_apply(&made);
     if (!status) status = fetch(&run, &made, step);
     const CornuStatus pending = cornu_error_take();
     cornu__graph_spend(graph, step->run->budget, before);
@@ -478,14 +487,13 @@ static CornuStatus compute(CornuReadStep *step, CornuReadRule *rule)
 
 CornuStatus cornu__read_step(CornuReadStep *step, bool record)
 {
-    CornuReadRule *rule;
-    char           place[160];
-    CornuStatus    status = cornu__read_rule_of(step->node, &rule);
+    char        place[160];
+    CornuStatus status = cornu__read_row_of(step->run->families, step->node, &step->row);
     if (!step->run->making && !step->run->depth) step->run->turn++;
     if (!status && step->run->budget && --*step->run->budget < 0)
         status = cornu__fail(CORNU_ERR_MEMORY, "the file asks for more than %d ops and %d for each "
                              "of its nodes", CORNU_READ_MOST_OPS, CORNU_READ_OPS_OF_A_NODE);
-    if (!status) status = !record && all_known(step) ? compute(step, rule) : rule(step);
+    if (!status) status = !record && all_known(step) ? compute(step) : cornu__read_apply(step);
     const CornuStatus pending = cornu_error_take();
     if (!status) status = pending;
     for (int i = 0; i < step->out_count && !status; i++)

@@ -14,8 +14,10 @@
 #include "parse_internal.h"
 
 typedef struct CornuReadRun CornuReadRun;
+typedef struct CornuReadRow CornuReadRow;
 
 struct CornuReadRun {
+    const CornuReadRow *const *families;   /* tables of operators; NULL ends the list */
     CornuGraph *graph;
     CornuArena *arena;               /* of known arrays */
     int64_t     opset;
@@ -58,26 +60,52 @@ typedef struct {
 typedef struct CornuReadStep {
     CornuReadRun        *run;
     const CornuReadNode *node;
+    const CornuReadRow  *row;        /* of its operator; NULL until it is looked up */
     CornuReadOperand    *in, *out;
     int                  in_count, out_count;
 } CornuReadStep;
 
 typedef CornuStatus CornuReadRule(CornuReadStep *step);
-/* Operators of other domains are named with them: "com.microsoft.QGemm". */
-typedef struct { const char *op; CornuReadRule *rule; } CornuReadRow;
+
+/* A number of a node, and what it is where the node does not say. */
+typedef struct { const char *name; double usual; } CornuReadNumber;
+
+/* An operator. Those of other domains are named with them: "com.microsoft.QGemm". */
+struct CornuReadRow {
+    const char    *op;
+    CornuReadRule *rule;
+    int            operands;         /* the first so many must be given, and are tensors */
+    union {                          /* what operators with the same rule differ in */
+        CornuTensor *(*one)(CornuTensor *x);
+        CornuTensor *(*two)(CornuTensor *a, CornuTensor *b);
+        CornuTensor *(*along)(CornuTensor *x, int64_t axes, bool keep);
+        CornuTensor *(*by)(CornuTensor *x, const double numbers[2]);
+        CornuComparison comparison;
+        const char     *name;
+    };
+    CornuReadNumber numbers[2];
+};
 
 #define FAMILY(name) extern const CornuReadRow cornu__read_##name[];
 #include "operators.def"
 #undef FAMILY
 
-/* The tables of families, each ended by a row without a name; NULL ends the list. */
+/* The tables of families, each ended by a row without a name. For those who open files: rules and
+ * what they call have them in their run. */
 extern const CornuReadRow *const cornu__read_families[];
 
 /* The row of all operators that are registered. */
 #define CORNU_READ_REGISTERED "*"
 
+/* NULL if there is none of this name, without its domain. */
+const CornuReadRow *cornu__read_row_named(const CornuReadRow *const *families, const char *domain,
+                                          const char *op);
 /* CORNU_ERR_UNSUPPORTED if there is no such operator. */
-CornuStatus cornu__read_rule_of(const CornuReadNode *node, CornuReadRule **rule);
+CornuStatus cornu__read_row_of(const CornuReadRow *const *families, const CornuReadNode *node,
+                               const CornuReadRow **row);
+
+/* Runs a node by the rule of its row. */
+CornuStatus cornu__read_apply(CornuReadStep *step);
 
 /* Runs one node: on the host if all operands are known and `record` is false. Messages name node
  * and operator. */

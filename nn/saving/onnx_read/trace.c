@@ -222,7 +222,8 @@ CornuStatus cornu__read_run(CornuReadLoad *load, CornuDevice *device, bool singl
     Trace       trace = { .load = load, .single = single };
     CornuStatus status = CORNU_OK;
     for (int r = 0; r < CORNU_READ_RUNS; r++) {
-        trace.runs[r] = (CornuReadRun){ .graph = cornu_graph_create(device), .arena = &load->arena,
+        trace.runs[r] = (CornuReadRun){ .families = cornu__read_families, .arena = &load->arena,
+                                        .graph = cornu_graph_create(device),
                                         .opset = load->model.opset, .constant = note,
                                         .context = &trace.notes[r], .budget = &load->budget };
         if (!trace.runs[r].graph) status = cornu_error_take();

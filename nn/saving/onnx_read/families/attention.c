@@ -214,6 +214,7 @@ static CornuStatus read_rotary(CornuReadStep *step)
 }
 
 const CornuReadRow cornu__read_attention[] = {
-    { "Attention", read_attention }, { "RotaryEmbedding", read_rotary },
+    { "Attention", read_attention, .operands = 3 },
+    { "RotaryEmbedding", read_rotary, .operands = 3 },
     { 0 },
 };

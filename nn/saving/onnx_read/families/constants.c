@@ -120,8 +120,8 @@ static CornuStatus read_non_zero(CornuReadStep *step)
 }
 
 const CornuReadRow cornu__read_constants[] = {
-    { "Constant", read_constant }, { "ConstantOfShape", read_filled },
-    { "NonZero", read_non_zero }, { "Range", read_range }, { "Shape", read_shape },
-    { "Size", read_size },
+    { "Constant", read_constant, .operands = 0 }, { "ConstantOfShape", read_filled, .operands = 0 },
+    { "NonZero", read_non_zero, .operands = 0 }, { "Range", read_range, .operands = 0 },
+    { "Shape", read_shape, .operands = 0 }, { "Size", read_size, .operands = 0 },
     { 0 },
 };

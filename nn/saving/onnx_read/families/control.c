@@ -347,6 +347,7 @@ static CornuStatus scan(CornuReadStep *step, const CornuReadBody *body)
 static CornuStatus read_scan(CornuReadStep *step) { return run_body(step, scan); }
 
 const CornuReadRow cornu__read_control[] = {
-    { "If", read_if }, { "Loop", read_loop }, { "Scan", read_scan },
+    { "If", read_if, .operands = 0 }, { "Loop", read_loop, .operands = 0 },
+    { "Scan", read_scan, .operands = 0 },
     { 0 },
 };

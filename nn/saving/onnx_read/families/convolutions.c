@@ -259,6 +259,6 @@ static CornuStatus read_conv_transpose(CornuReadStep *step)
 }
 
 const CornuReadRow cornu__read_convolutions[] = {
-    { "Conv", read_conv }, { "ConvTranspose", read_conv_transpose },
+    { "Conv", read_conv, .operands = 2 }, { "ConvTranspose", read_conv_transpose, .operands = 2 },
     { 0 },
 };

@@ -1,9 +1,10 @@
 /* Elementwise operators of numbers. Formulas: docs/Operators.md of ONNX. */
-#include "../run_internal.h"
+#include "elementwise_internal.h"
 
 #include <string.h>
 
 #include "../../../../tensor/functions/functions_internal.h"
+#include "../../../layers/activations.h"
 
 static bool whole(CornuTensor *x) { return !cornu_dtype_is_float(cornu__dtype_of(x)); }
 
@@ -14,195 +15,124 @@ static CornuTensor *in_f64(CornuTensor *x) { return as(x, CORNU_F64); }
 
 /* ---- Functions of one number ---- */
 
-typedef CornuTensor *One(CornuReadStep *step, CornuTensor *x);
-
-static CornuStatus one(CornuReadStep *step, One *function)
+static CornuStatus one(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand_of(step, 0);
-    return cornu__result(step, 0, x ? function(step, x) : NULL);
+    return cornu__result(step, 0, step->row->one(cornu__operand_of(step, 0)));
 }
 
-/* An op without arguments. */
-static CornuStatus plain(CornuReadStep *step, CornuTensor *(*op)(CornuTensor *))
+static CornuTensor *sign(CornuTensor *x)
 {
-    return cornu__result(step, 0, op(cornu__operand_of(step, 0)));
-}
-
-static CornuStatus read_negative(CornuReadStep *step) { return plain(step, cornu_op_negative); }
-static CornuStatus read_absolute(CornuReadStep *step) { return plain(step, cornu_op_absolute); }
-static CornuStatus read_log(CornuReadStep *step) { return plain(step, cornu_op_log); }
-static CornuStatus read_sqrt(CornuReadStep *step) { return plain(step, cornu_op_sqrt); }
-static CornuStatus read_sin(CornuReadStep *step) { return plain(step, cornu_op_sin); }
-static CornuStatus read_cos(CornuReadStep *step) { return plain(step, cornu_op_cos); }
-static CornuStatus read_tanh(CornuReadStep *step) { return plain(step, cornu_op_tanh); }
-static CornuStatus read_sigmoid(CornuReadStep *step) { return plain(step, cornu_op_sigmoid); }
-static CornuStatus read_erf(CornuReadStep *step) { return plain(step, cornu_op_erf); }
-static CornuStatus read_softplus(CornuReadStep *step) { return plain(step, cornu_op_softplus); }
-static CornuStatus read_rounded(CornuReadStep *step) { return plain(step, cornu__round); }
-static CornuStatus read_tan(CornuReadStep *step) { return plain(step, cornu__tan); }
-static CornuStatus read_asin(CornuReadStep *step) { return plain(step, cornu__asin); }
-static CornuStatus read_acos(CornuReadStep *step) { return plain(step, cornu__acos); }
-static CornuStatus read_atan(CornuReadStep *step) { return plain(step, cornu__atan); }
-static CornuStatus read_sinh(CornuReadStep *step) { return plain(step, cornu__sinh); }
-static CornuStatus read_cosh(CornuReadStep *step) { return plain(step, cornu__cosh); }
-static CornuStatus read_asinh(CornuReadStep *step) { return plain(step, cornu__asinh); }
-static CornuStatus read_acosh(CornuReadStep *step) { return plain(step, cornu__acosh); }
-static CornuStatus read_atanh(CornuReadStep *step) { return plain(step, cornu__atanh); }
-static CornuStatus read_exponential(CornuReadStep *step) { return plain(step, cornu_op_exp); }
-
-static CornuTensor *sign(CornuReadStep *step, CornuTensor *x)
-{
-    (void)step;
     return whole(x) ? as(cornu_op_sign(in_f64(x)), cornu__dtype_of(x)) : cornu_op_sign(x);
 }
 
-static CornuStatus read_sign(CornuReadStep *step) { return one(step, sign); }
-
-static CornuTensor *relu(CornuReadStep *step, CornuTensor *x)
+static CornuTensor *relu(CornuTensor *x)
 {
-    (void)step;
     return whole(x) ? cornu_op_maximum(x, cornu_op_constant_like(x, 0.0)) : cornu_op_relu(x);
 }
-
-static CornuStatus read_relu(CornuReadStep *step) { return one(step, relu); }
 
 CornuTensor *cornu__floor_of(CornuTensor *x)
 {
     return x && whole(x) ? x : cornu_op_floor(x);
 }
 
-static CornuTensor *floored(CornuReadStep *step, CornuTensor *x)
+static CornuTensor *ceiled(CornuTensor *x) { return whole(x) ? x : cornu__ceil(x); }
+
+static CornuTensor *reciprocal(CornuTensor *x)
 {
-    (void)step;
-    return cornu__floor_of(x);
-}
-
-static CornuStatus read_floored(CornuReadStep *step) { return one(step, floored); }
-
-static CornuTensor *ceiled(CornuReadStep *step, CornuTensor *x)
-{
-    (void)step;
-    return whole(x) ? x : cornu__ceil(x);
-}
-
-static CornuStatus read_ceiled(CornuReadStep *step) { return one(step, ceiled); }
-
-static CornuTensor *reciprocal(CornuReadStep *step, CornuTensor *x)
-{
-    (void)step;
     return cornu_op_divide(cornu_op_constant_like(x, 1.0), x);
 }
 
-static CornuStatus read_reciprocal(CornuReadStep *step) { return one(step, reciprocal); }
+static CornuTensor *softsign(CornuTensor *x) { return cornu_activation_apply(CORNU_SOFTSIGN, x); }
 
-/* ---- Activations ---- */
-
-static CornuTensor *elu(CornuReadStep *step, CornuTensor *x)
-{
-    return cornu_op_elu(x, cornu__real(step, "alpha", 1.0));
-}
-
-static CornuStatus read_elu(CornuReadStep *step) { return one(step, elu); }
-
-static CornuTensor *celu(CornuReadStep *step, CornuTensor *x)
-{
-    const double alpha = cornu__real(step, "alpha", 1.0);
-    return cornu_op_scale(cornu_op_elu(cornu_op_scale(x, 1.0 / alpha), 1.0), alpha);
-}
-
-static CornuStatus read_celu(CornuReadStep *step) { return one(step, celu); }
-
-static CornuTensor *selu(CornuReadStep *step, CornuTensor *x)
-{
-    const double alpha = cornu__real(step, "alpha", 1.67326319217681884765625);
-    return cornu_op_scale(cornu_op_elu(x, alpha),
-                          cornu__real(step, "gamma", 1.05070102214813232421875));
-}
-
-static CornuStatus read_selu(CornuReadStep *step) { return one(step, selu); }
-
-static CornuTensor *leaky(CornuReadStep *step, CornuTensor *x)
-{
-    CornuTensor *above = cornu_op_compare(x, CORNU_GREATER_EQUAL, cornu_op_constant_like(x, 0.0));
-    return cornu_op_select(above, x, cornu_op_scale(x, cornu__real(step, "alpha", 0.01)));
-}
-
-static CornuStatus read_leaky(CornuReadStep *step) { return one(step, leaky); }
-
-static CornuTensor *thresholded(CornuReadStep *step, CornuTensor *x)
-{
-    const double alpha = cornu__real(step, "alpha", 1.0);
-    CornuTensor *above = cornu_op_compare(x, CORNU_GREATER, cornu_op_constant_like(x, alpha));
-    return cornu_op_select(above, x, cornu_op_constant_like(x, 0.0));
-}
-
-static CornuStatus read_thresholded(CornuReadStep *step) { return one(step, thresholded); }
-
-static CornuTensor *hard_sigmoid(CornuReadStep *step, CornuTensor *x)
-{
-    const double beta = cornu__real(step, "beta", 0.5);
-    return cornu_op_clip(cornu_op_shift(cornu_op_scale(x, cornu__real(step, "alpha", 0.2)), beta),
-                         0.0, 1.0);
-}
-
-static CornuStatus read_hard_sigmoid(CornuReadStep *step) { return one(step, hard_sigmoid); }
-
-static CornuTensor *hard_swish(CornuReadStep *step, CornuTensor *x)
-{
-    (void)step;
-    return cornu_op_multiply(x, cornu_op_clip(cornu_op_shift(cornu_op_scale(x, 1.0 / 6.0), 0.5),
-                                              0.0, 1.0));
-}
-
-static CornuStatus read_hard_swish(CornuReadStep *step) { return one(step, hard_swish); }
-
-static CornuTensor *softsign(CornuReadStep *step, CornuTensor *x)
-{
-    (void)step;
-    return cornu_op_divide(x, cornu_op_shift(cornu_op_absolute(x), 1.0));
-}
-
-static CornuStatus read_softsign(CornuReadStep *step) { return one(step, softsign); }
-
-static CornuTensor *mish(CornuReadStep *step, CornuTensor *x)
-{
-    (void)step;
-    return cornu_op_multiply(x, cornu_op_tanh(cornu_op_softplus(x)));
-}
-
-static CornuStatus read_mish(CornuReadStep *step) { return one(step, mish); }
-
-static CornuTensor *swish(CornuReadStep *step, CornuTensor *x)
-{
-    return cornu_op_multiply(x, cornu_op_sigmoid(
-        cornu_op_scale(x, cornu__real(step, "alpha", 1.0))));
-}
-
-static CornuStatus read_swish(CornuReadStep *step) { return one(step, swish); }
+static CornuTensor *mish(CornuTensor *x) { return cornu_activation_apply(CORNU_MISH, x); }
 
 static CornuStatus read_gelu(CornuReadStep *step)
 {
-    const bool tanh = !strcmp(cornu__word(step, "approximate", "none"), "tanh");
-    return plain(step, tanh ? cornu__gelu_approximate : cornu__gelu);
+    CornuTensor *x = cornu__operand_of(step, 0);
+    const bool   tanh = !strcmp(cornu__word(step, "approximate", "none"), "tanh");
+    return cornu__result(step, 0, tanh ? cornu__gelu_approximate(x) : cornu__gelu(x));
 }
 
-static CornuTensor *shrink(CornuReadStep *step, CornuTensor *x)
+/* ---- Functions of one number with attributes, n ---- */
+
+static CornuStatus by_numbers(CornuReadStep *step)
 {
-    const double lambd = cornu__real(step, "lambd", 0.5), bias = cornu__real(step, "bias", 0.0);
-    CornuTensor *below = cornu_op_compare(x, CORNU_LESS, cornu_op_constant_like(x, -lambd));
-    CornuTensor *above = cornu_op_compare(x, CORNU_GREATER, cornu_op_constant_like(x, lambd));
-    return cornu_op_select(below, cornu_op_shift(x, bias), cornu_op_select(
-        above, cornu_op_shift(x, -bias), cornu_op_constant_like(x, 0.0)));
+    const CornuReadNumber *usual = step->row->numbers;
+    double                 numbers[2] = { 0.0 };
+    for (int i = 0; i < 2 && usual[i].name; i++)
+        numbers[i] = cornu__real(step, usual[i].name, usual[i].usual);
+    return cornu__result(step, 0, step->row->by(cornu__operand_of(step, 0), numbers));
 }
 
-static CornuStatus read_shrink(CornuReadStep *step) { return one(step, shrink); }
-
-static CornuStatus read_prelu(CornuReadStep *step)
+static CornuTensor *affine(CornuTensor *x, const double *n)
 {
-    CornuTensor *x = cornu__operand_of(step, 0), *slope = cornu__operand_of(step, 1);
-    CornuTensor *above = cornu_op_compare(x, CORNU_GREATER_EQUAL,
-                                          x ? cornu_op_constant_like(x, 0.0) : NULL);
-    return cornu__result(step, 0, cornu_op_select(above, x, cornu_op_multiply(x, slope)));
+    return cornu_op_shift(cornu_op_scale(x, n[0]), n[1]);
+}
+
+static CornuTensor *scaled_tanh(CornuTensor *x, const double *n)
+{
+    return cornu_op_scale(cornu_op_tanh(cornu_op_scale(x, n[1])), n[0]);
+}
+
+static CornuTensor *elu(CornuTensor *x, const double *n) { return cornu_op_elu(x, n[0]); }
+
+static CornuTensor *celu(CornuTensor *x, const double *n)
+{
+    return cornu_op_scale(cornu_op_elu(cornu_op_scale(x, 1.0 / n[0]), 1.0), n[0]);
+}
+
+static CornuTensor *selu(CornuTensor *x, const double *n)
+{
+    return cornu_op_scale(cornu_op_elu(x, n[0]), n[1]);
+}
+
+static CornuTensor *leaky(CornuTensor *x, const double *n) { return cornu__leaky_relu(x, n[0]); }
+
+/* x comparison bound ? a : b */
+static CornuTensor *where(CornuTensor *x, CornuComparison comparison, double bound, CornuTensor *a,
+                          CornuTensor *b)
+{
+    return cornu_op_select(cornu_op_compare(x, comparison, cornu_op_constant_like(x, bound)), a, b);
+}
+
+static CornuTensor *thresholded(CornuTensor *x, const double *n)
+{
+    return where(x, CORNU_GREATER, n[0], x, cornu_op_constant_like(x, 0.0));
+}
+
+static CornuTensor *shrink(CornuTensor *x, const double *n)
+{
+    CornuTensor *above = where(x, CORNU_GREATER, n[0], cornu_op_shift(x, -n[1]),
+                               cornu_op_constant_like(x, 0.0));
+    return where(x, CORNU_LESS, -n[0], cornu_op_shift(x, n[1]), above);
+}
+
+static CornuTensor *hard_sigmoid(CornuTensor *x, const double *n)
+{
+    return cornu_op_clip(affine(x, n), 0.0, 1.0);
+}
+
+static CornuTensor *hard_swish(CornuTensor *x)
+{
+    return cornu_op_multiply(x, hard_sigmoid(x, (const double[]){ 1.0 / 6.0, 0.5 }));
+}
+
+static CornuTensor *swish(CornuTensor *x, const double *n)
+{
+    return cornu_op_multiply(x, cornu_op_sigmoid(cornu_op_scale(x, n[0])));
+}
+
+const CornuReadRow *cornu__read_function(const char *name)
+{
+    for (const CornuReadRow *row = cornu__read_elementwise; row->op; row++)
+        if (!strcmp(row->op, name) && (row->rule == one || row->rule == by_numbers)) return row;
+    return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "the activation %.40s is not supported", name);
+}
+
+CornuTensor *cornu__read_function_of(const CornuReadRow *row, CornuTensor *x,
+                                     const double numbers[2])
+{
+    return !x ? NULL : row->rule == one ? row->one(x) : row->by(x, numbers);
 }
 
 /* min and max are attributes up to opset 10, then operands, which may be computed. */
@@ -210,7 +140,7 @@ static CornuStatus read_clip(CornuReadStep *step)
 {
     CornuTensor *x = cornu__operand_of(step, 0), *low = cornu__optional(step, 1);
     CornuTensor *high = cornu__optional(step, 2);
-    if (x && step->run->opset < 11) {
+    if (step->run->opset < 11) {
         if (cornu__attribute(step, "min"))
             low = cornu_op_constant_like(x, cornu__real(step, "min", 0.0));
         if (cornu__attribute(step, "max"))
@@ -221,14 +151,12 @@ static CornuStatus read_clip(CornuReadStep *step)
     return cornu__result(step, 0, x);
 }
 
-/* ---- Functions of two numbers ---- */
+/* ---- Functions of two numbers, or more ---- */
 
-typedef CornuTensor *Two(CornuTensor *a, CornuTensor *b);
-
-static CornuStatus two(CornuReadStep *step, Two *function)
+static CornuStatus two(CornuReadStep *step)
 {
-    CornuTensor *a = cornu__operand_of(step, 0), *b = cornu__operand_of(step, 1);
-    return cornu__result(step, 0, a && b ? function(a, b) : NULL);
+    return cornu__result(step, 0, step->row->two(cornu__operand_of(step, 0),
+                                                 cornu__operand_of(step, 1)));
 }
 
 /* Integers are divided towards zero. */
@@ -245,60 +173,57 @@ static CornuTensor *power_of(CornuTensor *a, CornuTensor *b)
     return as(cornu_op_power(in_f64(a), in_f64(b)), dtype);
 }
 
-static CornuStatus read_add(CornuReadStep *step) { return two(step, cornu_op_add); }
-static CornuStatus read_sub(CornuReadStep *step) { return two(step, cornu_op_subtract); }
-static CornuStatus read_mul(CornuReadStep *step) { return two(step, cornu_op_multiply); }
-static CornuStatus read_div(CornuReadStep *step) { return two(step, quotient); }
+static CornuTensor *prelu(CornuTensor *x, CornuTensor *slope)
+{
+    return where(x, CORNU_GREATER_EQUAL, 0.0, x, cornu_op_multiply(x, slope));
+}
 
 /* x^2 and x^0.5 are usual, and exact. */
 static CornuStatus read_pow(CornuReadStep *step)
 {
-    CornuArray exponent;
+    CornuTensor *x = cornu__operand_of(step, 0);
     if (cornu__given(step, 1) && step->in[1].known.data && step->in[1].known.type.shape.rank == 0) {
-        CORNU__TRY(cornu__known(step, 1, &exponent));
-        CornuTensor *x = cornu__operand_of(step, 0);
-        const double power = cornu_array_get(exponent, 0);
+        const double power = cornu_array_get(step->in[1].known, 0);
         if (power == 2.0) return cornu__result(step, 0, cornu_op_multiply(x, x));
-        if (power == 0.5 && x && !whole(x)) return cornu__result(step, 0, cornu_op_sqrt(x));
+        if (power == 0.5 && !whole(x)) return cornu__result(step, 0, cornu_op_sqrt(x));
         if (power == 3.0)
             return cornu__result(step, 0, cornu_op_multiply(x, cornu_op_multiply(x, x)));
     }
-    return two(step, power_of);
+    CornuTensor *exponent = cornu__operand_of(step, 1);
+    return cornu__result(step, 0, exponent ? power_of(x, exponent) : NULL);
 }
 
 /* The remainder has the sign of b; with fmod that of a. */
 static CornuStatus read_mod(CornuReadStep *step)
 {
     CornuTensor *a = cornu__operand_of(step, 0), *b = cornu__operand_of(step, 1);
-    if (!a || !b) return cornu_error_take();
-    Two *remainder = cornu__whole(step, "fmod", 0) ? cornu__fmod : cornu__floor_mod;
+    CornuTensor *(*remainder)(CornuTensor *, CornuTensor *) =
+        cornu__whole(step, "fmod", 0) ? cornu__fmod : cornu__floor_mod;
     if (!whole(a)) return cornu__result(step, 0, remainder(a, b));
     return cornu__result(step, 0, as(remainder(in_f64(a), in_f64(b)), cornu__dtype_of(a)));
 }
 
-/* ---- Functions of several numbers ---- */
-
-static CornuStatus several(CornuReadStep *step, Two *function, bool mean)
+static CornuTensor *of_all(CornuReadStep *step)
 {
-    CornuTensor *sum = cornu__operand_of(step, 0);
-    for (int i = 1; i < step->in_count; i++) sum = function(sum, cornu__operand_of(step, i));
-    if (mean && sum) sum = cornu_op_scale(sum, 1.0 / step->in_count);
-    return cornu__result(step, 0, sum);
+    CornuTensor *y = cornu__operand_of(step, 0);
+    for (int i = 1; i < step->in_count; i++) y = step->row->two(y, cornu__operand_of(step, i));
+    return y;
 }
 
-static CornuStatus read_sum(CornuReadStep *step) { return several(step, cornu_op_add, false); }
-static CornuStatus read_mean(CornuReadStep *step) { return several(step, cornu_op_add, true); }
-static CornuStatus read_max(CornuReadStep *step) { return several(step, cornu_op_maximum, false); }
-static CornuStatus read_min(CornuReadStep *step) { return several(step, cornu_op_minimum, false); }
+static CornuStatus several(CornuReadStep *step) { return cornu__result(step, 0, of_all(step)); }
+
+static CornuStatus read_mean(CornuReadStep *step)
+{
+    return cornu__result(step, 0, cornu_op_scale(of_all(step), 1.0 / step->in_count));
+}
 
 /* Dropout does nothing: graphs are those of inference. The mask is all ones. */
 static CornuStatus read_dropout(CornuReadStep *step)
 {
     CornuTensor *x = cornu__operand_of(step, 0);
-    double       training = 0.0;
-    if (cornu__given(step, 2)) CORNU__TRY(cornu__known_number(step, 2, 0.0, &training));
+    double       training, ratio;
+    CORNU__TRY(cornu__known_number(step, 2, 0.0, &training));
     if (training != 0.0) {
-        double ratio = 0.5;
         CORNU__TRY(cornu__known_number(step, 1, 0.5, &ratio));
         if (ratio != 0.0) return cornu__cannot("training_mode", "graphs are those of inference");
     }
@@ -320,21 +245,44 @@ static CornuStatus read_identity(CornuReadStep *step)
 }
 
 const CornuReadRow cornu__read_elementwise[] = {
-    { "Abs", read_absolute }, { "Acos", read_acos }, { "Acosh", read_acosh },
-    { "Add", read_add }, { "Asin", read_asin }, { "Asinh", read_asinh },
-    { "Atan", read_atan }, { "Atanh", read_atanh }, { "Ceil", read_ceiled },
-    { "Celu", read_celu }, { "Clip", read_clip }, { "Cos", read_cos }, { "Cosh", read_cosh },
-    { "Div", read_div }, { "Dropout", read_dropout }, { "Elu", read_elu }, { "Erf", read_erf },
-    { "Exp", read_exponential }, { "Floor", read_floored }, { "Gelu", read_gelu },
-    { "HardSigmoid", read_hard_sigmoid }, { "HardSwish", read_hard_swish },
-    { "Identity", read_identity }, { "LeakyRelu", read_leaky }, { "Log", read_log },
-    { "Max", read_max }, { "Mean", read_mean }, { "Min", read_min }, { "Mish", read_mish },
-    { "Mod", read_mod }, { "Mul", read_mul }, { "Neg", read_negative }, { "PRelu", read_prelu },
-    { "Pow", read_pow }, { "Reciprocal", read_reciprocal }, { "Relu", read_relu },
-    { "Round", read_rounded }, { "Selu", read_selu }, { "Shrink", read_shrink },
-    { "Sigmoid", read_sigmoid }, { "Sign", read_sign }, { "Sin", read_sin },
-    { "Sinh", read_sinh }, { "Softplus", read_softplus }, { "Softsign", read_softsign },
-    { "Sqrt", read_sqrt }, { "Sub", read_sub }, { "Sum", read_sum }, { "Swish", read_swish },
-    { "Tan", read_tan }, { "Tanh", read_tanh }, { "ThresholdedRelu", read_thresholded },
+    { "Abs", one, 1, .one = cornu_op_absolute }, { "Acos", one, 1, .one = cornu__acos },
+    { "Acosh", one, 1, .one = cornu__acosh }, { "Add", two, 2, .two = cornu_op_add },
+    { "Affine", by_numbers, 1, .by = affine, .numbers = { { "alpha", 1.0 }, { "beta", 0.0 } } },
+    { "Asin", one, 1, .one = cornu__asin }, { "Asinh", one, 1, .one = cornu__asinh },
+    { "Atan", one, 1, .one = cornu__atan }, { "Atanh", one, 1, .one = cornu__atanh },
+    { "Ceil", one, 1, .one = ceiled },
+    { "Celu", by_numbers, 1, .by = celu, .numbers = { { "alpha", 1.0 } } },
+    { "Clip", read_clip, .operands = 1 }, { "Cos", one, 1, .one = cornu_op_cos },
+    { "Cosh", one, 1, .one = cornu__cosh }, { "Div", two, 2, .two = quotient },
+    { "Dropout", read_dropout, .operands = 1 },
+    { "Elu", by_numbers, 1, .by = elu, .numbers = { { "alpha", 1.0 } } },
+    { "Erf", one, 1, .one = cornu_op_erf }, { "Exp", one, 1, .one = cornu_op_exp },
+    { "Floor", one, 1, .one = cornu__floor_of }, { "Gelu", read_gelu, .operands = 1 },
+    { "HardSigmoid", by_numbers, 1, .by = hard_sigmoid,
+      .numbers = { { "alpha", 0.2 }, { "beta", 0.5 } } },
+    { "HardSwish", one, 1, .one = hard_swish }, { "Identity", read_identity, .operands = 0 },
+    { "LeakyRelu", by_numbers, 1, .by = leaky, .numbers = { { "alpha", 0.01 } } },
+    { "Log", one, 1, .one = cornu_op_log }, { "Max", several, 1, .two = cornu_op_maximum },
+    { "Mean", read_mean, 1, .two = cornu_op_add }, { "Min", several, 1, .two = cornu_op_minimum },
+    { "Mish", one, 1, .one = mish }, { "Mod", read_mod, .operands = 2 },
+    { "Mul", two, 2, .two = cornu_op_multiply }, { "Neg", one, 1, .one = cornu_op_negative },
+    { "PRelu", two, 2, .two = prelu }, { "Pow", read_pow, .operands = 1 },
+    { "Reciprocal", one, 1, .one = reciprocal }, { "Relu", one, 1, .one = relu },
+    { "Round", one, 1, .one = cornu__round },
+    { "ScaledTanh", by_numbers, 1, .by = scaled_tanh,
+      .numbers = { { "alpha", 1.0 }, { "beta", 1.0 } } },
+    { "Selu", by_numbers, 1, .by = selu,
+      .numbers = { { "alpha", 1.67326319217681884765625 },
+                   { "gamma", 1.05070102214813232421875 } } },
+    { "Shrink", by_numbers, 1, .by = shrink, .numbers = { { "lambd", 0.5 }, { "bias", 0.0 } } },
+    { "Sigmoid", one, 1, .one = cornu_op_sigmoid }, { "Sign", one, 1, .one = sign },
+    { "Sin", one, 1, .one = cornu_op_sin }, { "Sinh", one, 1, .one = cornu__sinh },
+    { "Softplus", one, 1, .one = cornu_op_softplus }, { "Softsign", one, 1, .one = softsign },
+    { "Sqrt", one, 1, .one = cornu_op_sqrt }, { "Sub", two, 2, .two = cornu_op_subtract },
+    { "Sum", several, 1, .two = cornu_op_add },
+    { "Swish", by_numbers, 1, .by = swish, .numbers = { { "alpha", 1.0 } } },
+    { "Tan", one, 1, .one = cornu__tan }, { "Tanh", one, 1, .one = cornu_op_tanh },
+    { "ThresholdedRelu", by_numbers, 1, .by = thresholded, .numbers = { { "alpha", 1.0 } } },
+    { "com.microsoft.QuickGelu", by_numbers, 1, .by = swish, .numbers = { { "alpha", 1.702 } } },
     { 0 },
 };

@@ -149,6 +149,7 @@ static CornuStatus read_quantized(CornuReadStep *step)
 }
 
 const CornuReadRow cornu__read_fused_attention[] = {
-    { "com.microsoft.Attention", read_attention }, { "com.microsoft.QAttention", read_quantized },
+    { "com.microsoft.Attention", read_attention, .operands = 2 },
+    { "com.microsoft.QAttention", read_quantized, .operands = 2 },
     { 0 },
 };

@@ -8,12 +8,10 @@
 static CornuTensor *number(CornuTensor *x) { return cornu_op_convert(x, CORNU_I32); }
 static CornuTensor *truth(CornuTensor *x) { return cornu_op_convert(x, CORNU_BOOL); }
 
-typedef CornuTensor *Two(CornuTensor *a, CornuTensor *b);
-
-static CornuStatus logical(CornuReadStep *step, Two *function)
+static CornuStatus logical(CornuReadStep *step)
 {
     CornuTensor *a = number(cornu__operand_of(step, 0)), *b = number(cornu__operand_of(step, 1));
-    return cornu__result(step, 0, truth(function(a, b)));
+    return cornu__result(step, 0, truth(step->row->two(a, b)));
 }
 
 static CornuTensor *differ(CornuTensor *a, CornuTensor *b)
@@ -21,44 +19,29 @@ static CornuTensor *differ(CornuTensor *a, CornuTensor *b)
     return cornu_op_compare(a, CORNU_NOT_EQUAL, b);
 }
 
-static CornuStatus read_and(CornuReadStep *step) { return logical(step, cornu_op_minimum); }
-static CornuStatus read_or(CornuReadStep *step) { return logical(step, cornu_op_maximum); }
-static CornuStatus read_xor(CornuReadStep *step) { return logical(step, differ); }
-
 static CornuStatus read_not(CornuReadStep *step)
 {
     CornuTensor *x = number(cornu__operand_of(step, 0));
-    return cornu__result(step, 0, x ? cornu_op_compare(x, CORNU_EQUAL,
-                                                       cornu_op_constant_like(x, 0.0)) : NULL);
+    return cornu__result(step, 0, cornu_op_compare(x, CORNU_EQUAL, cornu_op_constant_like(x, 0.0)));
 }
 
 /* ---- Comparisons ---- */
 
-static CornuStatus compared(CornuReadStep *step, CornuComparison comparison)
+static CornuStatus compared(CornuReadStep *step)
 {
     CornuTensor *a = cornu__operand_of(step, 0), *b = cornu__operand_of(step, 1);
-    return cornu__result(step, 0, cornu_op_compare(a, comparison, b));
-}
-
-static CornuStatus read_equal(CornuReadStep *step) { return compared(step, CORNU_EQUAL); }
-static CornuStatus read_less(CornuReadStep *step) { return compared(step, CORNU_LESS); }
-static CornuStatus read_greater(CornuReadStep *step) { return compared(step, CORNU_GREATER); }
-static CornuStatus read_at_most(CornuReadStep *step) { return compared(step, CORNU_LESS_EQUAL); }
-static CornuStatus read_at_least(CornuReadStep *step)
-{
-    return compared(step, CORNU_GREATER_EQUAL);
+    return cornu__result(step, 0, cornu_op_compare(a, step->row->comparison, b));
 }
 
 static CornuStatus read_is_nan(CornuReadStep *step)
 {
     CornuTensor *x = cornu__operand_of(step, 0);
-    return cornu__result(step, 0, cornu_op_compare(x, CORNU_NOT_EQUAL, x));
+    return cornu__result(step, 0, differ(x, x));
 }
 
 static CornuStatus read_is_inf(CornuReadStep *step)
 {
     CornuTensor *x = cornu__operand_of(step, 0);
-    if (!x) return cornu_error_take();
     const bool   low = cornu__whole(step, "detect_negative", 1);
     const bool   high = cornu__whole(step, "detect_positive", 1);
     CornuTensor *zero = cornu_op_constant_like(x, 0.0);
@@ -97,9 +80,8 @@ static CornuStatus converted(CornuReadStep *step, int64_t type)
     CornuDtype   dtype;
     CORNU__TRY(cornu__onnx_dtype(type, &dtype));
     CornuTensor *x = cornu__operand_of(step, 0);
-    if (type == CORNU_READ_INT8 || type == CORNU_READ_INT16 || type == CORNU_READ_UINT16) {
-        if (x && !cornu_dtype_is_float(cornu__dtype_of(x))) x = wrapped(x, type);
-    }
+    if (x && cornu__onnx_is_narrow(type) && !cornu_dtype_is_float(cornu__dtype_of(x)))
+        x = wrapped(x, type);
     return cornu__result(step, 0, cornu_op_convert(x, dtype));
 }
 
@@ -125,10 +107,15 @@ static CornuStatus read_cast_like(CornuReadStep *step)
 }
 
 const CornuReadRow cornu__read_logic[] = {
-    { "And", read_and }, { "Cast", read_cast }, { "CastLike", read_cast_like },
-    { "Equal", read_equal }, { "Greater", read_greater }, { "GreaterOrEqual", read_at_least },
-    { "IsInf", read_is_inf }, { "IsNaN", read_is_nan }, { "Less", read_less },
-    { "LessOrEqual", read_at_most }, { "Not", read_not }, { "Or", read_or },
-    { "Where", read_where }, { "Xor", read_xor },
+    { "And", logical, 2, .two = cornu_op_minimum }, { "Cast", read_cast, .operands = 0 },
+    { "CastLike", read_cast_like, .operands = 1 },
+    { "Equal", compared, 2, .comparison = CORNU_EQUAL },
+    { "Greater", compared, 2, .comparison = CORNU_GREATER },
+    { "GreaterOrEqual", compared, 2, .comparison = CORNU_GREATER_EQUAL },
+    { "IsInf", read_is_inf, .operands = 1 }, { "IsNaN", read_is_nan, .operands = 1 },
+    { "Less", compared, 2, .comparison = CORNU_LESS },
+    { "LessOrEqual", compared, 2, .comparison = CORNU_LESS_EQUAL },
+    { "Not", read_not, .operands = 1 }, { "Or", logical, 2, .two = cornu_op_maximum },
+    { "Where", read_where, .operands = 3 }, { "Xor", logical, 2, .two = differ },
     { 0 },
 };

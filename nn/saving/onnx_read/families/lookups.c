@@ -311,9 +311,11 @@ static CornuStatus read_one_hot(CornuReadStep *step)
 }
 
 const CornuReadRow cornu__read_lookups[] = {
-    { "Gather", read_gather }, { "GatherElements", read_gather_elements },
-    { "GatherND", read_gather_nd }, { "OneHot", read_one_hot },
-    { "Scatter", read_scatter_elements }, { "ScatterElements", read_scatter_elements },
-    { "ScatterND", read_scatter_nd },
+    { "Gather", read_gather, .operands = 1 },
+    { "GatherElements", read_gather_elements, .operands = 1 },
+    { "GatherND", read_gather_nd, .operands = 1 }, { "OneHot", read_one_hot, .operands = 1 },
+    { "Scatter", read_scatter_elements, .operands = 1 },
+    { "ScatterElements", read_scatter_elements, .operands = 1 },
+    { "ScatterND", read_scatter_nd, .operands = 1 },
     { 0 },
 };

@@ -109,8 +109,8 @@ static CornuStatus read_reverse(CornuReadStep *step)
 }
 
 const CornuReadRow cornu__read_pieces[] = {
-    { "DepthToSpace", read_depth_to_space }, { "EyeLike", read_eye },
-    { "ReverseSequence", read_reverse }, { "SpaceToDepth", read_space_to_depth },
-    { "Trilu", read_trilu },
+    { "DepthToSpace", read_depth_to_space, .operands = 1 }, { "EyeLike", read_eye, .operands = 0 },
+    { "ReverseSequence", read_reverse, .operands = 2 },
+    { "SpaceToDepth", read_space_to_depth, .operands = 1 }, { "Trilu", read_trilu, .operands = 1 },
     { 0 },
 };

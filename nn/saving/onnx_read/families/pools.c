@@ -189,8 +189,10 @@ static CornuStatus read_global_max(CornuReadStep *step) { return global(step, 1)
 static CornuStatus read_global_lp(CornuReadStep *step) { return global(step, 2); }
 
 const CornuReadRow cornu__read_pools[] = {
-    { "AveragePool", read_average_pool }, { "GlobalAveragePool", read_global_average },
-    { "GlobalLpPool", read_global_lp }, { "GlobalMaxPool", read_global_max },
-    { "LpPool", read_lp_pool }, { "MaxPool", read_max_pool },
+    { "AveragePool", read_average_pool, .operands = 1 },
+    { "GlobalAveragePool", read_global_average, .operands = 1 },
+    { "GlobalLpPool", read_global_lp, .operands = 1 },
+    { "GlobalMaxPool", read_global_max, .operands = 1 }, { "LpPool", read_lp_pool, .operands = 1 },
+    { "MaxPool", read_max_pool, .operands = 1 },
     { 0 },
 };

@@ -272,6 +272,7 @@ static CornuStatus read_einsum(CornuReadStep *step)
 }
 
 const CornuReadRow cornu__read_products[] = {
-    { "Einsum", read_einsum }, { "Gemm", read_gemm }, { "MatMul", read_matmul },
+    { "Einsum", read_einsum, .operands = 0 }, { "Gemm", read_gemm, .operands = 2 },
+    { "MatMul", read_matmul, .operands = 2 },
     { 0 },
 };

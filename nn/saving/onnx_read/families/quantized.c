@@ -137,11 +137,15 @@ static CornuStatus read_qlinear_matmul(CornuReadStep *step)
 }
 
 const CornuReadRow cornu__read_quantized[] = {
-    { "ConvInteger", read_conv_integer }, { "DequantizeLinear", read_dequantize },
-    { "DynamicQuantizeLinear", read_dynamic }, { "MatMulInteger", read_matmul_integer },
-    { "QLinearConv", read_qlinear_conv }, { "QLinearMatMul", read_qlinear_matmul },
-    { "QuantizeLinear", read_quantize }, { "com.microsoft.DequantizeLinear", read_dequantize },
-    { "com.microsoft.QLinearConv", read_qlinear_conv },
-    { "com.microsoft.QuantizeLinear", read_quantize },
+    { "ConvInteger", read_conv_integer, .operands = 2 },
+    { "DequantizeLinear", read_dequantize, .operands = 2 },
+    { "DynamicQuantizeLinear", read_dynamic, .operands = 1 },
+    { "MatMulInteger", read_matmul_integer, .operands = 2 },
+    { "QLinearConv", read_qlinear_conv, .operands = 4 },
+    { "QLinearMatMul", read_qlinear_matmul, .operands = 4 },
+    { "QuantizeLinear", read_quantize, .operands = 2 },
+    { "com.microsoft.DequantizeLinear", read_dequantize, .operands = 2 },
+    { "com.microsoft.QLinearConv", read_qlinear_conv, .operands = 4 },
+    { "com.microsoft.QuantizeLinear", read_quantize, .operands = 2 },
     { 0 },
 };

@@ -1,63 +1,42 @@
 /* LSTM, GRU and RNN: (T, B, C), or with layout 1 (B, T, C); weights (directions, gates U, …).
  * Formulas: docs/Operators.md of ONNX. */
+#include "elementwise_internal.h"
 #include "quantized_internal.h"
 
 #include <string.h>
 
 /* ---- Activations ---- */
 
-typedef struct { const char *name; double alpha, beta; } Activation;
+typedef struct { const CornuReadRow *row; double numbers[2]; } Activation;
 
 static CornuTensor *activate(const void *context, CornuTensor *x)
 {
     const Activation *f = context;
-    if (!x) return NULL;
-    if (!strcmp(f->name, "Tanh")) return cornu_op_tanh(x);
-    if (!strcmp(f->name, "Sigmoid")) return cornu_op_sigmoid(x);
-    if (!strcmp(f->name, "Relu")) return cornu_op_relu(x);
-    if (!strcmp(f->name, "Softplus")) return cornu_op_softplus(x);
-    if (!strcmp(f->name, "Elu")) return cornu_op_elu(x, f->alpha);
-    if (!strcmp(f->name, "Affine")) return cornu_op_shift(cornu_op_scale(x, f->alpha), f->beta);
-    if (!strcmp(f->name, "ScaledTanh"))
-        return cornu_op_scale(cornu_op_tanh(cornu_op_scale(x, f->beta)), f->alpha);
-    if (!strcmp(f->name, "HardSigmoid"))
-        return cornu_op_clip(cornu_op_shift(cornu_op_scale(x, f->alpha), f->beta), 0.0, 1.0);
-    if (!strcmp(f->name, "Softsign"))
-        return cornu_op_divide(x, cornu_op_shift(cornu_op_absolute(x), 1.0));
-    if (!strcmp(f->name, "LeakyRelu"))
-        return cornu_op_maximum(x, cornu_op_scale(x, f->alpha));
-    return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "the activation %.40s is not supported",
-                            f->name);
+    return cornu__read_function_of(f->row, x, f->numbers);
 }
 
 /* Activation k of a direction; alphas and betas are listed for those activations that have them. */
-static Activation activation_of(const CornuReadStep *step, int k, const char *usual)
+static CornuStatus find_activation(const CornuReadStep *step, int k, const char *usual,
+                                   Activation *f)
 {
-    static const struct { const char *name; double alpha, beta; bool alphas, betas; } known[] = {
-        { "Affine", 1.0, 0.0, true, true }, { "LeakyRelu", 0.01, 0.0, true, false },
-        { "ThresholdedRelu", 1.0, 0.0, true, false }, { "ScaledTanh", 1.0, 1.0, true, true },
-        { "HardSigmoid", 0.2, 0.5, true, true }, { "Elu", 1.0, 0.0, true, false },
-    };
+    static const char *const lists[] = { "activation_alpha", "activation_beta" };
     const CornuReadAttribute *names = cornu__attribute(step, "activations");
-    const CornuReadAttribute *alphas = cornu__attribute(step, "activation_alpha");
-    const CornuReadAttribute *betas = cornu__attribute(step, "activation_beta");
-    Activation f = { .name = usual };
-    int        alpha = 0, beta = 0;
-    if (!names || k >= names->text_count) return f;
-    for (int i = 0; i <= k; i++) {
-        f = (Activation){ .name = names->texts[i] };
-        for (size_t n = 0; n < sizeof known / sizeof *known; n++) {
-            if (strcmp(known[n].name, f.name)) continue;
-            f.alpha = known[n].alpha;
-            f.beta = known[n].beta;
-            if (known[n].alphas && alphas && alpha < alphas->number_count)
-                f.alpha = alphas->numbers[alpha++];
-            if (known[n].betas && betas && beta < betas->number_count)
-                f.beta = betas->numbers[beta++];
+    const bool given = names && k < names->text_count;
+    int        used[2] = { 0 };
+    for (int i = given ? 0 : k; i <= k; i++) {
+        f->row = cornu__read_function(given ? names->texts[i] : usual);
+        if (!f->row) return cornu_error_take();
+        for (int n = 0; n < 2; n++) {
+            const CornuReadAttribute *list = cornu__attribute(step, lists[n]);
+            const bool own = given && f->row->numbers[n].name && list &&
+                             used[n] < list->number_count;
+            f->numbers[n] = own ? list->numbers[used[n]++] : f->row->numbers[n].usual;
         }
     }
-    return f;
+    return CORNU_OK;
 }
+
+static bool is(const Activation *f, const char *name) { return !strcmp(f->row->op, name); }
 
 /* ---- A direction ---- */
 
@@ -153,11 +132,11 @@ static CornuRecurrence recurrence_of(const Cell *cell, const Activation *outer,
                                      const Activation *inner)
 {
     CornuRecurrence to = { .mask = cell->mask, .reverse = cell->reverse };
-    if (strcmp(outer->name, "Tanh")) {
+    if (!is(outer, "Tanh")) {
         to.activation = activate;
         to.activation_context = outer;
     }
-    if (inner && strcmp(inner->name, "Sigmoid")) {
+    if (inner && !is(inner, "Sigmoid")) {
         to.recurrent_activation = activate;
         to.recurrent_context = inner;
     }
@@ -247,7 +226,7 @@ static CornuTensor *run_lstm(const Cell *cell, CornuTensor **c)
     CornuTensor *kernel = turned(gates_in(matrix_of(cell, 2), order, 4, cell->units));
     CornuTensor *h0 = state_of(cell, 5), *c0 = state_of(cell, 6);
     if (cornu__given(cell->step, 7) || cell->dynamic || cell->clip > 0.0 ||
-        strcmp(cell->g.name, cell->h.name) || cornu__whole(cell->step, "input_forget", 0))
+        cell->g.row != cell->h.row || cornu__whole(cell->step, "input_forget", 0))
         return lstm_by_steps(cell, z, kernel, h0, c0, c);
     const CornuRecurrence options = recurrence_of(cell, &cell->g, &cell->f);
     return cornu_op_lstm(z, kernel, h0, c0, &options, c);
@@ -336,7 +315,7 @@ static CornuStatus recurrent(CornuReadStep *step, Run *run, int gates, const cha
         cell->mask = mask_of(step, cell->batch, cell->time);
         Activation *const to[] = { &cell->f, &cell->g, &cell->h };
         for (int k = 0; k < functions; k++)
-            *to[k] = activation_of(step, i * functions + k, usual[k]);
+            CORNU__TRY(find_activation(step, i * functions + k, usual[k], to[k]));
         if (w.extent[1] != gates * cell->units)
             return cornu__fail(CORNU_ERR_SHAPE, "R has %lld rows for %lld units",
                                (long long)w.extent[1], (long long)cell->units);
@@ -374,7 +353,8 @@ static CornuStatus read_rnn(CornuReadStep *step)
 }
 
 const CornuReadRow cornu__read_recurrent[] = {
-    { "GRU", read_gru }, { "LSTM", read_lstm }, { "RNN", read_rnn },
-    { "com.microsoft.DynamicQuantizeLSTM", read_lstm },
+    { "GRU", read_gru, .operands = 3 }, { "LSTM", read_lstm, .operands = 3 },
+    { "RNN", read_rnn, .operands = 3 },
+    { "com.microsoft.DynamicQuantizeLSTM", read_lstm, .operands = 3 },
     { 0 },
 };

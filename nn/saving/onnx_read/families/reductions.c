@@ -1,19 +1,9 @@
 /* Reductions. Their axes are an attribute, from opset 18 on (ReduceSum: 13) an operand. */
 #include "reductions_internal.h"
 
+#include <math.h>
+
 #include "../../../../tensor/functions/functions_internal.h"
-
-typedef CornuTensor *Reduce(CornuTensor *x, int64_t axes, bool keep);
-
-static CornuTensor *total(CornuTensor *x, int64_t axes, bool keep)
-{
-    return cornu_op_reduce_sum(x, axes, keep);
-}
-
-static CornuTensor *mean(CornuTensor *x, int64_t axes, bool keep)
-{
-    return cornu_op_reduce_mean(x, axes, keep);
-}
 
 /* Booleans: any of them. */
 static CornuTensor *largest(CornuTensor *x, int64_t axes, bool keep)
@@ -32,12 +22,12 @@ CornuTensor *cornu__least(CornuTensor *x, int64_t axes, bool keep)
 
 static CornuTensor *sizes(CornuTensor *x, int64_t axes, bool keep)
 {
-    return total(cornu_op_absolute(x), axes, keep);
+    return cornu_op_reduce_sum(cornu_op_absolute(x), axes, keep);
 }
 
 static CornuTensor *squares(CornuTensor *x, int64_t axes, bool keep)
 {
-    return total(cornu_op_multiply(x, x), axes, keep);
+    return cornu_op_reduce_sum(cornu_op_multiply(x, x), axes, keep);
 }
 
 static CornuTensor *length(CornuTensor *x, int64_t axes, bool keep)
@@ -47,7 +37,19 @@ static CornuTensor *length(CornuTensor *x, int64_t axes, bool keep)
 
 static CornuTensor *log_total(CornuTensor *x, int64_t axes, bool keep)
 {
-    return cornu_op_log(total(x, axes, keep));
+    return cornu_op_log(cornu_op_reduce_sum(x, axes, keep));
+}
+
+/* The shape of x without the axes, or with extents of 1 along them. */
+static CornuShape without(CornuTensor *x, int64_t axes, bool keep)
+{
+    const CornuShape from = cornu_tensor_shape(x);
+    CornuShape       left = { 0 };
+    for (int i = 0; i < from.rank; i++) {
+        if (!(axes >> i & 1)) left.extent[left.rank++] = from.extent[i];
+        else if (keep) left.extent[left.rank++] = 1;
+    }
+    return left;
 }
 
 /* The largest element is taken out, unless it is infinite: exp of the others does not overflow. */
@@ -57,11 +59,7 @@ static CornuTensor *log_exponentials(CornuTensor *x, int64_t axes, bool keep)
     most = cornu_op_select(cornu_op_is_finite(most), most, cornu_op_constant_like(most, 0.0));
     CornuTensor *sum = log_total(cornu_op_exp(cornu_op_subtract(x, most)), axes, true);
     sum = cornu_op_add(sum, most);
-    if (keep) return sum;
-    CornuShape shape = cornu_tensor_shape(sum), left = { 0 };
-    for (int i = 0; i < shape.rank; i++)
-        if (!(axes >> i & 1)) left.extent[left.rank++] = shape.extent[i];
-    return cornu_op_reshape(sum, left);
+    return keep ? sum : cornu_op_reshape(sum, without(x, axes, false));
 }
 
 /* Pairs are multiplied until one element is left. */
@@ -81,96 +79,54 @@ CornuTensor *cornu__product(CornuTensor *x, int axis)
 
 static CornuTensor *product(CornuTensor *x, int64_t axes, bool keep)
 {
-    CornuShape left = { 0 };
-    for (int i = 0; x && i < cornu__rank_of(x); i++) {
+    const CornuShape left = without(x, axes, keep);
+    for (int i = 0; x && i < cornu__rank_of(x); i++)
         if (axes >> i & 1) x = cornu__product(x, i);
-        else left.extent[left.rank++] = cornu__extent_of(x, i);
-    }
-    return keep || !x ? x : cornu_op_reshape(x, left);
+    return cornu_op_reshape(x, left);
 }
 
-static bool empty(CornuTensor *x)
-{
-    return cornu_type_count(cornu_tensor_type(x)) == 0;
-}
-
-/* What a reduction of nothing gives. */
-static CornuTensor *of_nothing(CornuTensor *x, int64_t axes, bool keep, double value)
-{
-    const CornuShape from = cornu_tensor_shape(x);
-    CornuType        type = { .dtype = cornu__dtype_of(x) };
-    for (int i = 0; i < from.rank; i++) {
-        if (!(axes >> i & 1)) type.shape.extent[type.shape.rank++] = from.extent[i];
-        else if (keep) type.shape.extent[type.shape.rank++] = 1;
-    }
-    if (type.dtype == CORNU_BOOL) value = value > 0.0;
-    return cornu_op_constant(cornu_tensor_graph(x), type, value);
-}
-
-static CornuStatus reduced(CornuReadStep *step, Reduce *function, double nothing)
+static CornuStatus reduced(CornuReadStep *step)
 {
     CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      axes;
-    if (!x) return cornu_error_take();
     const int     rank = cornu__rank_of(x);
     const int64_t all = (INT64_C(1) << rank) - 1;
     const bool    keep = cornu__whole(step, "keepdims", 1);
     const bool    skip = cornu__whole(step, "noop_with_empty_axes", 0);
     CORNU__TRY(cornu__axes_of(step, "axes", 1, rank, skip ? 0 : all, &axes));
-    if (empty(x)) return cornu__result(step, 0, of_nothing(x, axes, keep, nothing));
-    /* Without axes the function of each element alone remains. */
-    if (axes == 0) {
-        const CornuShape shape = cornu_tensor_shape(x);
-        if (rank == CORNU_MAX_RANK) return cornu__cannot("a reduction without axes", "of rank 8");
-        CornuShape one = shape;
-        one.extent[one.rank++] = 1;
-        x = function(cornu_op_reshape(x, one), INT64_C(1) << rank, false);
-    } else {
-        x = function(x, axes, keep);
+    if (cornu_type_count(cornu_tensor_type(x)) == 0) {   /* what a reduction of nothing gives */
+        const CornuType type = cornu_type_from(cornu__dtype_of(x), without(x, axes, keep));
+        const double    value = step->row->numbers[0].usual;
+        return cornu__result(step, 0, cornu_op_constant(
+            step->run->graph, type, type.dtype == CORNU_BOOL ? value > 0.0 : value));
     }
+    if (axes) return cornu__result(step, 0, step->row->along(x, axes, keep));
+    /* Without axes the function of each element alone remains. */
+    if (rank == CORNU_MAX_RANK) return cornu__cannot("a reduction without axes", "of rank 8");
+    CornuShape one = cornu_tensor_shape(x);
+    one.extent[one.rank++] = 1;
+    x = step->row->along(cornu_op_reshape(x, one), INT64_C(1) << rank, false);
     return cornu__result(step, 0, x);
 }
 
-static CornuStatus read_sum(CornuReadStep *step) { return reduced(step, total, 0.0); }
-static CornuStatus read_mean(CornuReadStep *step) { return reduced(step, mean, 0.0); }
-static CornuStatus read_max(CornuReadStep *step) { return reduced(step, largest, -1.0 / 0.0); }
-static CornuStatus read_min(CornuReadStep *step) { return reduced(step, cornu__least, 1.0 / 0.0); }
-static CornuStatus read_l1(CornuReadStep *step) { return reduced(step, sizes, 0.0); }
-static CornuStatus read_l2(CornuReadStep *step) { return reduced(step, length, 0.0); }
-static CornuStatus read_squares(CornuReadStep *step) { return reduced(step, squares, 0.0); }
-static CornuStatus read_log_sum(CornuReadStep *step)
-{
-    return reduced(step, log_total, -1.0 / 0.0);
-}
-static CornuStatus read_log_exp(CornuReadStep *step)
-{
-    return reduced(step, log_exponentials, -1.0 / 0.0);
-}
-static CornuStatus read_product(CornuReadStep *step) { return reduced(step, product, 1.0); }
-
 /* ---- Where the largest is ---- */
 
-static CornuStatus arg(CornuReadStep *step, bool least)
+static CornuStatus place_of(CornuReadStep *step, CornuTensor *(*find)(CornuTensor *x, int axis))
 {
     CornuTensor *x = cornu__operand_of(step, 0);
     int          axis;
-    if (!x) return cornu_error_take();
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "axis", 0), cornu__rank_of(x), &axis));
-    CornuShape shape = cornu_tensor_shape(x);
-    const bool last = cornu__whole(step, "select_last_index", 0);
-    if (last) x = cornu_op_flip(x, axis);
-    CornuTensor *at = least ? cornu__argmin(x, axis) : cornu_op_argmax(x, axis);
-    at = cornu_op_convert(at, CORNU_I64);
-    if (last)
-        at = cornu_op_subtract(at ? cornu_op_constant_like(at, (double)(shape.extent[axis] - 1))
-                                  : NULL, at);
-    shape.extent[axis] = 1;
-    if (cornu__whole(step, "keepdims", 1)) at = at ? cornu_op_reshape(at, shape) : NULL;
+    const double last = (double)(cornu__extent_of(x, axis) - 1);
+    const bool   flips = cornu__whole(step, "select_last_index", 0);
+    CornuTensor *at = cornu_op_convert(find(flips ? cornu_op_flip(x, axis) : x, axis), CORNU_I64);
+    if (flips) at = cornu_op_subtract(cornu_op_constant_like(at, last), at);
+    if (cornu__whole(step, "keepdims", 1))
+        at = cornu_op_reshape(at, without(x, INT64_C(1) << axis, true));
     return cornu__result(step, 0, at);
 }
 
-static CornuStatus read_argmax(CornuReadStep *step) { return arg(step, false); }
-static CornuStatus read_argmin(CornuReadStep *step) { return arg(step, true); }
+static CornuStatus read_argmax(CornuReadStep *step) { return place_of(step, cornu_op_argmax); }
+static CornuStatus read_argmin(CornuReadStep *step) { return place_of(step, cornu__argmin); }
 
 /* The rank of an element among those along its axis, of equal ones the first; (…, n, n)
  * comparisons. Element k of the result is the one of rank k. */
@@ -179,7 +135,6 @@ static CornuStatus read_top_k(CornuReadStep *step)
     CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      k = cornu__whole(step, "k", -1);
     int          axis, count = 0;
-    if (!x) return cornu_error_take();
     if (step->run->opset >= 10) CORNU__TRY(cornu__known_integers(step, 1, &k, 1, &count));
     const int rank = cornu__rank_of(x);
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "axis", -1), rank, &axis));
@@ -225,7 +180,6 @@ static CornuStatus read_cumulative(CornuReadStep *step)
     int64_t      given;
     int          axis, count;
     CORNU__TRY(cornu__known_integers(step, 1, &given, 1, &count));
-    if (!x) return cornu_error_take();
     const int rank = cornu__rank_of(x);
     CORNU__TRY(cornu__axis_of(given, rank, &axis));
     const bool       reverse = cornu__whole(step, "reverse", 0);
@@ -241,21 +195,28 @@ static CornuStatus read_cumulative(CornuReadStep *step)
     CornuTensor *adds = cornu_op_compare(
         from, reverse ? exclusive ? CORNU_GREATER : CORNU_GREATER_EQUAL
                       : exclusive ? CORNU_LESS : CORNU_LESS_EQUAL, to);
-    CornuShape shape = x ? cornu_tensor_shape(x) : (CornuShape){ 0 };
-    CornuShape flat = { 2, { 1, n } };
-    for (int i = 0; i + 1 < rank; i++) flat.extent[0] *= shape.extent[i];
-    CornuTensor *y = cornu_op_matmul(x ? cornu_op_reshape(x, flat) : NULL,
+    if (!x) return cornu_error_take();
+    const CornuShape shape = cornu_tensor_shape(x);
+    const CornuShape flat = { 2, { cornu_shape_count(shape) / (n ? n : 1), n } };
+    CornuTensor *y = cornu_op_matmul(cornu_op_reshape(x, flat),
                                      cornu_op_convert(adds, cornu__dtype_of(x)));
-    y = y ? cornu_op_reshape(y, shape) : NULL;
+    y = cornu_op_reshape(y, shape);
     if (whole) y = cornu_op_convert(y, dtype);
     return cornu__result(step, 0, cornu__read_moved_axis(y, rank - 1, axis));
 }
 
+/* The number is what a reduction of nothing gives. */
+#define REDUCTION(op, reduce, of_nothing) \
+    { op, reduced, 1, .along = reduce, .numbers = { { .usual = of_nothing } } }
+
 const CornuReadRow cornu__read_reductions[] = {
-    { "ArgMax", read_argmax }, { "ArgMin", read_argmin }, { "CumSum", read_cumulative },
-    { "ReduceL1", read_l1 }, { "ReduceL2", read_l2 }, { "ReduceLogSum", read_log_sum },
-    { "ReduceLogSumExp", read_log_exp }, { "ReduceMax", read_max }, { "ReduceMean", read_mean },
-    { "ReduceMin", read_min }, { "ReduceProd", read_product }, { "ReduceSum", read_sum },
-    { "ReduceSumSquare", read_squares }, { "TopK", read_top_k },
+    { "ArgMax", read_argmax, .operands = 1 }, { "ArgMin", read_argmin, .operands = 1 },
+    { "CumSum", read_cumulative, .operands = 1 }, REDUCTION("ReduceL1", sizes, 0.0),
+    REDUCTION("ReduceL2", length, 0.0), REDUCTION("ReduceLogSum", log_total, -INFINITY),
+    REDUCTION("ReduceLogSumExp", log_exponentials, -INFINITY),
+    REDUCTION("ReduceMax", largest, -INFINITY), REDUCTION("ReduceMean", cornu_op_reduce_mean, 0.0),
+    REDUCTION("ReduceMin", cornu__least, INFINITY), REDUCTION("ReduceProd", product, 1.0),
+    REDUCTION("ReduceSum", cornu_op_reduce_sum, 0.0), REDUCTION("ReduceSumSquare", squares, 0.0),
+    { "TopK", read_top_k, .operands = 1 },
     { 0 },
 };

@@ -77,4 +77,7 @@ static CornuStatus read_registered(CornuReadStep *step)
     return CORNU_OK;
 }
 
-const CornuReadRow cornu__read_registered[] = { { CORNU_READ_REGISTERED, read_registered }, { 0 } };
+const CornuReadRow cornu__read_registered[] = {
+    { CORNU_READ_REGISTERED, read_registered, .operands = 0 },
+    { 0 },
+};

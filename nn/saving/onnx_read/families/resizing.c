@@ -257,6 +257,6 @@ static CornuStatus read_upsample(CornuReadStep *step)
 }
 
 const CornuReadRow cornu__read_resizing[] = {
-    { "Resize", read_resize }, { "Upsample", read_upsample },
+    { "Resize", read_resize, .operands = 1 }, { "Upsample", read_upsample, .operands = 1 },
     { 0 },
 };

@@ -380,9 +380,11 @@ static CornuStatus read_pad(CornuReadStep *step)
 }
 
 const CornuReadRow cornu__read_shapes[] = {
-    { "Concat", read_concat }, { "Expand", read_expand }, { "Flatten", read_flatten },
-    { "Pad", read_pad }, { "Reshape", read_reshape }, { "Slice", read_slice },
-    { "Split", read_split }, { "Squeeze", read_squeeze }, { "Tile", read_tile },
-    { "Transpose", read_transpose }, { "Unsqueeze", read_unsqueeze },
+    { "Concat", read_concat, .operands = 0 }, { "Expand", read_expand, .operands = 1 },
+    { "Flatten", read_flatten, .operands = 1 }, { "Pad", read_pad, .operands = 1 },
+    { "Reshape", read_reshape, .operands = 1 }, { "Slice", read_slice, .operands = 1 },
+    { "Split", read_split, .operands = 1 }, { "Squeeze", read_squeeze, .operands = 1 },
+    { "Tile", read_tile, .operands = 1 }, { "Transpose", read_transpose, .operands = 1 },
+    { "Unsqueeze", read_unsqueeze, .operands = 1 },
     { 0 },
 };

@@ -242,7 +242,8 @@ static CornuStatus read_mel(CornuReadStep *step)
 }
 
 const CornuReadRow cornu__read_signals[] = {
-    { "BlackmanWindow", read_blackman }, { "DFT", read_dft }, { "HammingWindow", read_hamming },
-    { "HannWindow", read_hann }, { "MelWeightMatrix", read_mel }, { "STFT", read_stft },
+    { "BlackmanWindow", read_blackman, .operands = 0 }, { "DFT", read_dft, .operands = 1 },
+    { "HammingWindow", read_hamming, .operands = 0 }, { "HannWindow", read_hann, .operands = 0 },
+    { "MelWeightMatrix", read_mel, .operands = 0 }, { "STFT", read_stft, .operands = 1 },
     { 0 },
 };

@@ -163,7 +163,6 @@ static CornuStatus read_fake_quantize(CornuReadStep *step)
 }
 
 const CornuReadRow cornu__read_states[] = {
-    { "FakeQuantize", read_fake_quantize },
-    { "State", read_state },
+    { "FakeQuantize", read_fake_quantize, .operands = 0 }, { "State", read_state, .operands = 0 },
     { 0 },
 };
