@@ -5,21 +5,17 @@ typedef CornuLiteStepOnnx Step;
 
 enum { IMAGE = 4 };
 
-static CornuStatus turned(const Step *step, const char *operator, bool mode)
+static int turned(const Step *step, const int *x)
 {
-    CORNU__TRY(cornu__lite_expect(step, 1, IMAGE));
-    const int in[] = { cornu__onnx_channels_first(step->to, cornu__lite_value(step, 0), IMAGE) };
-    const int64_t size = step->op->options.block_size;
-    const int     y = mode ? CORNU__ONNX_NODE(step->to, operator, in,
-                                              { .name = "blocksize", .whole = size },
-                                              { .name = "mode", .text = "DCR" })
-                           : CORNU__ONNX_NODE(step->to, operator, in,
-                                              { .name = "blocksize", .whole = size });
-    return cornu__lite_give(step, cornu__onnx_channels_last(step->to, y, IMAGE));
+    const int in[] = { cornu__onnx_channels_first(step->to, x[0], IMAGE) };
+    const CornuOnnxAttribute attributes[] = {
+        { .name = "blocksize", .whole = step->op->options.block_size },
+        { .name = "mode", .text = "DCR" },
+    };
+    const bool deep = step->op->code == CORNU_LITE_DEPTH_TO_SPACE;
+    const int  y = cornu__onnx_node(step->to, step->row->whole, in, 1, attributes, 1 + deep, 1);
+    return cornu__onnx_channels_last(step->to, y, IMAGE);
 }
-
-static CornuStatus depth_to_space(const Step *step) { return turned(step, "DepthToSpace", true); }
-static CornuStatus space_to_depth(const Step *step) { return turned(step, "SpaceToDepth", false); }
 
 /* ---- Blocks that become images of the batch ---- */
 
@@ -32,8 +28,7 @@ typedef struct {
 static CornuStatus read_blocks(const Step *step, Blocks *b)
 {
     int edges;
-    CORNU__TRY(cornu__lite_expect(step, 3, -1));
-    b->rank = cornu__lite_operand(step, 0)->shape.rank;
+    b->rank = rank_of(step, 0);
     CORNU__TRY(cornu__lite_list(step, 1, CORNU_MAX_RANK, b->block, &b->axes));
     CORNU__TRY(cornu__lite_list(step, 2, 2 * CORNU_MAX_RANK, b->edges, &edges));
     bool good = edges == 2 * b->axes && b->axes < b->rank && b->rank + b->axes <= CORNU_MAX_RANK;
@@ -49,7 +44,7 @@ static CornuStatus read_blocks(const Step *step, Blocks *b)
 
 static int reshaped(const Step *step, int x, const int64_t *extents, int rank)
 {
-    return joined(step->to, "Reshape", x, cornu__onnx_integers(step->to, extents, rank));
+    return joined(step->to, "Reshape", x, integers(step, extents, rank));
 }
 
 /* (B, H b, …) as (B, H, b, …), then (b, …, B, H, …) */
@@ -78,7 +73,7 @@ static CornuStatus space_to_batch(const Step *step)
     order[b.axes] = 0;
     for (int i = 1; i < b.rank; i++)
         order[b.axes + i] = i <= b.axes ? 2 * i - 1 : b.axes + i;
-    y = joined(step->to, "Pad", y, cornu__onnx_integers(step->to, pads, 2 * b.rank));
+    y = joined(step->to, "Pad", y, integers(step, pads, 2 * b.rank));
     y = cornu__onnx_transpose(step->to, reshaped(step, y, parts, at), order, at);
     return cornu__lite_give(step, reshaped(step, y, last, b.rank));
 }
@@ -114,9 +109,9 @@ static CornuStatus batch_to_space(const Step *step)
 }
 
 const CornuLiteOnnxRow cornu__lite_onnx_blocks[] = {
-    { CORNU_LITE_BATCH_TO_SPACE_ND, batch_to_space },
-    { CORNU_LITE_DEPTH_TO_SPACE, depth_to_space },
-    { CORNU_LITE_SPACE_TO_BATCH_ND, space_to_batch },
-    { CORNU_LITE_SPACE_TO_DEPTH, space_to_depth },
+    { CORNU_LITE_BATCH_TO_SPACE_ND, 3, .rule = batch_to_space },
+    { CORNU_LITE_DEPTH_TO_SPACE, 1, .value = turned, .whole = "DepthToSpace", .rank = IMAGE },
+    { CORNU_LITE_SPACE_TO_BATCH_ND, 3, .rule = space_to_batch },
+    { CORNU_LITE_SPACE_TO_DEPTH, 1, .value = turned, .whole = "SpaceToDepth", .rank = IMAGE },
     { 0 },
 };

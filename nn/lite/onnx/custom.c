@@ -19,7 +19,7 @@ static CornuStatus transpose_conv_bias(const Step *step)
     CornuLiteOperator op = *step->op;
     Step              own = *step;
     int32_t           given[3];
-    CORNU__TRY(cornu__lite_expect(step, 2, 4));
+    CORNU__TRY(cornu__lite_expect(step, 2));
     if (op.custom_bytes < sizeof given)
         return cornu__fail(CORNU_ERR_FORMAT, "its options have %zu bytes, expected at least %zu",
                            op.custom_bytes, sizeof given);
@@ -68,6 +68,6 @@ static CornuStatus custom(const Step *step)
 }
 
 const CornuLiteOnnxRow cornu__lite_onnx_custom[] = {
-    { CORNU_LITE_CUSTOM, custom },
+    { CORNU_LITE_CUSTOM, 0, .rule = custom },
     { 0 },
 };

@@ -3,21 +3,6 @@
 
 typedef CornuLiteStepOnnx Step;
 
-static int rank_of(const Step *step, int i) { return cornu__lite_operand(step, i)->shape.rank; }
-
-static int with_axis(const Step *step, const char *operator, int x, int64_t axis)
-{
-    return joined(step->to, operator, x, cornu__onnx_integers(step->to, &axis, 1));
-}
-
-static CornuStatus known_axis(const Step *step, int i, int rank, int *axis)
-{
-    int64_t given;
-    int     count;
-    CORNU__TRY(cornu__lite_list(step, i, 1, &given, &count));
-    return cornu__lite_axis(count ? given : 0, rank, axis);
-}
-
 /* ---- Gathering ---- */
 
 /* An axis in front of or behind another one. */
@@ -53,7 +38,6 @@ static CornuStatus gather_in_batches(const Step *step, int axis, int batch)
 static CornuStatus gather(const Step *step)
 {
     int axis;
-    CORNU__TRY(cornu__lite_expect(step, 2, -1));
     CORNU__TRY(cornu__lite_axis(step->op->options.axis, rank_of(step, 0), &axis));
     const int batch = step->op->options.batch_dims;
     if (batch) return gather_in_batches(step, axis, batch < 0 ? batch + rank_of(step, 1) : batch);
@@ -64,58 +48,36 @@ static CornuStatus gather(const Step *step)
 }
 
 /* The rows come first. */
-static CornuStatus embedding_lookup(const Step *step)
+static int embedding_lookup(const Step *step, const int *x)
 {
-    CORNU__TRY(cornu__lite_expect(step, 2, -1));
-    const int rows = cornu__lite_value(step, 0), table = cornu__lite_value(step, 1);
-    return cornu__lite_give(step, joined(step->to, "Gather", table, rows));
-}
-
-static CornuStatus gather_nd(const Step *step)
-{
-    CORNU__TRY(cornu__lite_expect(step, 2, -1));
-    const int x = cornu__lite_value(step, 0), at = cornu__lite_value(step, 1);
-    return cornu__lite_give(step, joined(step->to, "GatherND", x, at));
+    return joined(step->to, "Gather", x[1], x[0]);
 }
 
 /* Indices, what is added there, and the shape of the result. */
-static CornuStatus scatter_nd(const Step *step)
+static int scatter_nd(const Step *step, const int *x)
 {
-    const int64_t none = 0;
-    CORNU__TRY(cornu__lite_expect(step, 3, -1));
-    const int zero = cornu__lite_onnx_dtype(cornu__lite_result(step)->dtype) == CORNU_I64
-        ? cornu__onnx_constant(step->to, cornu_array_from((void *)&none, cornu_scalar(CORNU_I64)))
-        : cornu__onnx_scalar(step->to, 0.0);
-    int in[] = { joined(step->to, "Expand", zero, cornu__lite_value(step, 2)), 0, 0 };
-    in[1] = cornu__lite_value(step, 0);
-    in[2] = cornu__lite_value(step, 1);
-    return cornu__lite_give(step, CORNU__ONNX_NODE(step->to, "ScatterND", in,
-                                                   { .name = "reduction", .text = "add" }));
+    const int in[] = { cornu__lite_zeros(step, x[2]), x[0], x[1] };
+    return CORNU__ONNX_NODE(step->to, "ScatterND", in, { .name = "reduction", .text = "add" });
 }
 
 /* ---- Sorting ---- */
 
-static CornuStatus place_of(const Step *step, const char *operator)
+static CornuStatus place_of(const Step *step)
 {
     int axis;
-    CORNU__TRY(cornu__lite_expect(step, 2, -1));
-    CORNU__TRY(known_axis(step, 1, rank_of(step, 0), &axis));
+    CORNU__TRY(cornu__lite_known_axis(step, 1, rank_of(step, 0), &axis));
     const int in[] = { cornu__lite_value(step, 0) };
-    return cornu__lite_give(step, CORNU__ONNX_NODE(step->to, operator, in,
+    return cornu__lite_give(step, CORNU__ONNX_NODE(step->to, step->row->whole, in,
                                                    { .name = "axis", .whole = axis },
                                                    { .name = "keepdims", .whole = 0 }));
 }
 
-static CornuStatus arg_max(const Step *step) { return place_of(step, "ArgMax"); }
-static CornuStatus arg_min(const Step *step) { return place_of(step, "ArgMin"); }
-
 static CornuStatus top_k(const Step *step)
 {
     const int64_t flat = 1;
-    CORNU__TRY(cornu__lite_expect(step, 2, -1));
-    int in[] = { cornu__lite_value(step, 0), 0 };
+    int           in[] = { cornu__lite_value(step, 0), 0 };
     in[1] = cornu__lite_value(step, 1);
-    in[1] = joined(step->to, "Reshape", in[1], cornu__onnx_integers(step->to, &flat, 1));
+    in[1] = joined(step->to, "Reshape", in[1], integers(step, &flat, 1));
     const CornuOnnxAttribute axis = { .name = "axis", .whole = -1 };
     const int y = cornu__onnx_node(step->to, "TopK", in, 2, &axis, 1, 2);
     for (int i = 0; i < step->op->out_count && i < 2; i++) cornu__lite_give_at(step, i, y + i);
@@ -125,41 +87,32 @@ static CornuStatus top_k(const Step *step)
 /* ---- Counting ---- */
 
 /* Indices, the number of classes, the value at the index and that elsewhere. */
-static CornuStatus one_hot(const Step *step)
+static int one_hot(const Step *step, const int *x)
 {
-    const CornuOnnxAttribute along = { .name = "axis", .whole = 0 };
-    CORNU__TRY(cornu__lite_expect(step, 4, -1));
-    int in[] = { cornu__lite_value(step, 0), 0, 0 };
-    in[1] = cornu__lite_value(step, 1);
-    const int on = with_axis(step, "Unsqueeze", cornu__lite_value(step, 2), 0);
-    const int off = with_axis(step, "Unsqueeze", cornu__lite_value(step, 3), 0);
-    in[2] = cornu__onnx_node(step->to, "Concat", (const int[]){ off, on }, 2, &along, 1, 1);
-    return cornu__lite_give(step, CORNU__ONNX_NODE(step->to, "OneHot", in,
-                                                   { .name = "axis",
-                                                     .whole = step->op->options.axis }));
+    const int on = with_axis(step, "Unsqueeze", x[2], 0);
+    const int off = with_axis(step, "Unsqueeze", x[3], 0);
+    const int in[] = { x[0], x[1], concatenated(step, (const int[]){ off, on }, 2, 0) };
+    return CORNU__ONNX_NODE(step->to, "OneHot", in,
+                            { .name = "axis", .whole = step->op->options.axis });
 }
 
-static CornuStatus cumulative_sum(const Step *step)
+static int cumulative_sum(const Step *step, const int *x)
 {
-    CORNU__TRY(cornu__lite_expect(step, 2, -1));
-    int in[] = { cornu__lite_value(step, 0), 0 };
-    in[1] = cornu__lite_value(step, 1);
-    return cornu__lite_give(step, CORNU__ONNX_NODE(step->to, "CumSum", in,
-                                                   { .name = "exclusive",
-                                                     .whole = step->op->options.exclusive },
-                                                   { .name = "reverse",
-                                                     .whole = step->op->options.reverse }));
+    const int in[] = { x[0], x[1] };
+    return CORNU__ONNX_NODE(step->to, "CumSum", in,
+                            { .name = "exclusive", .whole = step->op->options.exclusive },
+                            { .name = "reverse", .whole = step->op->options.reverse });
 }
 
 const CornuLiteOnnxRow cornu__lite_onnx_lookups[] = {
-    { CORNU_LITE_ARG_MAX, arg_max },
-    { CORNU_LITE_ARG_MIN, arg_min },
-    { CORNU_LITE_CUMSUM, cumulative_sum },
-    { CORNU_LITE_EMBEDDING_LOOKUP, embedding_lookup },
-    { CORNU_LITE_GATHER, gather },
-    { CORNU_LITE_GATHER_ND, gather_nd },
-    { CORNU_LITE_ONE_HOT, one_hot },
-    { CORNU_LITE_SCATTER_ND, scatter_nd },
-    { CORNU_LITE_TOPK_V2, top_k },
+    { CORNU_LITE_ARG_MAX, 2, .rule = place_of, .whole = "ArgMax" },
+    { CORNU_LITE_ARG_MIN, 2, .rule = place_of, .whole = "ArgMin" },
+    { CORNU_LITE_CUMSUM, 2, .value = cumulative_sum },
+    { CORNU_LITE_EMBEDDING_LOOKUP, 2, .value = embedding_lookup },
+    { CORNU_LITE_GATHER, 2, .rule = gather },
+    { CORNU_LITE_GATHER_ND, 2, .whole = "GatherND" },
+    { CORNU_LITE_ONE_HOT, 4, .value = one_hot },
+    { CORNU_LITE_SCATTER_ND, 3, .value = scatter_nd },
+    { CORNU_LITE_TOPK_V2, 2, .rule = top_k },
     { 0 },
 };

@@ -21,24 +21,41 @@ typedef struct {
     bool                  loads;      /* for the reader of this library alone: to_onnx.h */
 } CornuLiteOnnx;
 
+typedef struct CornuLiteOnnxRow CornuLiteOnnxRow;
+
 /* A call of a rule. */
 typedef struct {
     const CornuLiteOnnx     *of;
     CornuOnnx               *to;
     const CornuLiteOperator *op;
+    const CornuLiteOnnxRow  *row;
 } CornuLiteStepOnnx;
 
-/* CORNU_ERR_UNSUPPORTED or CORNU_ERR_FORMAT; the message does not name the operator. */
-typedef CornuStatus CornuLiteOnnxRule(const CornuLiteStepOnnx *step);
-typedef struct { CornuLiteCode code; CornuLiteOnnxRule *rule; } CornuLiteOnnxRow;
+/* The value of the result before the fused activation, of those of the operands. */
+typedef int CornuLiteOnnxValue(const CornuLiteStepOnnx *step, const int *x);
 
-/* The tables of families, each ended by a row without a rule. */
+/* Sets the results. CORNU_ERR_UNSUPPORTED or CORNU_ERR_FORMAT; the message does not name the
+ * operator. */
+typedef CornuStatus CornuLiteOnnxRule(const CornuLiteStepOnnx *step);
+
+/* An operator is ONNX' of the same operands, an elementwise one or not; or the value of a function
+ * of theirs; or has a rule, which operators may share that differ in ONNX' name. */
+struct CornuLiteOnnxRow {
+    CornuLiteCode       code;
+    int                 operands;        /* so many must be given; values of no more are taken */
+    const char         *each, *whole;    /* ONNX' names */
+    CornuLiteOnnxValue *value;
+    CornuLiteOnnxRule  *rule;
+    int                 rank;            /* of the first operand; 0: any */
+    bool                complex;         /* knows that complex numbers are pairs */
+};
+
+enum { CORNU_LITE_ONNX_VALUES = 4 };     /* operands of a row without a rule */
+
+/* The tables of families, each ended by a row without a code. */
 #define FAMILY(name) extern const CornuLiteOnnxRow cornu__lite_onnx_##name[];
 #include "families.def"
 #undef FAMILY
-
-/* Whether a rule knows that complex numbers are pairs. */
-bool cornu__lite_takes_complex(CornuLiteCode code);
 
 /* Operand i, which may be omitted: NULL. */
 const CornuLiteTensor *cornu__lite_operand(const CornuLiteStepOnnx *step, int i);
@@ -58,15 +75,21 @@ CornuStatus cornu__lite_list(const CornuLiteStepOnnx *step, int i, int most, int
 CornuStatus cornu__lite_axes(const CornuLiteStepOnnx *step, int i, int rank, int64_t *axes);
 CornuStatus cornu__lite_axis(int64_t given, int rank, int *axis);
 
+/* The only integer of operand i, which must be a constant, as an axis; 0 if there is none. */
+CornuStatus cornu__lite_known_axis(const CornuLiteStepOnnx *step, int i, int rank, int *axis);
+
 /* Sets the result, after the fused activation; result i, which has none. */
 CornuStatus cornu__lite_give(const CornuLiteStepOnnx *step, int y);
 CornuStatus cornu__lite_give_at(const CornuLiteStepOnnx *step, int i, int y);
 
-/* Operands must have at least this many, and the first one this rank; -1: any. */
-CornuStatus cornu__lite_expect(const CornuLiteStepOnnx *step, int operands, int rank);
+/* Operands must have at least this many, none a variable. */
+CornuStatus cornu__lite_expect(const CornuLiteStepOnnx *step, int operands);
 
 /* A transposed convolution of operand x with the filters, operand 1, by the options. */
 CornuStatus cornu__lite_transposed(const CornuLiteStepOnnx *step, int x, int bias);
+
+/* Zeros of the type of the result, of the shape that is a value. */
+int cornu__lite_zeros(const CornuLiteStepOnnx *step, int shape);
 
 /* How values of this type are kept: as f32, i64 or bool. And how inputs and outputs are,
  * TensorProto.DataType. */
@@ -95,6 +118,35 @@ int cornu__lite_constant_of(const CornuLiteOnnx *of, const CornuLiteTensor *tens
 
 /* The value of a tensor, which may be a constant. */
 int cornu__lite_value_of(const CornuLiteOnnx *of, int tensor);
+
+static inline int rank_of(const CornuLiteStepOnnx *step, int i)
+{
+    return cornu__lite_operand(step, i)->shape.rank;
+}
+
+static inline int integers(const CornuLiteStepOnnx *step, const int64_t *list, int count)
+{
+    return cornu__onnx_integers(step->to, list, count);
+}
+
+static inline int whole_scalar(const CornuLiteStepOnnx *step, int64_t value)
+{
+    return cornu__onnx_constant(step->to, cornu_array_from(&value, cornu_scalar(CORNU_I64)));
+}
+
+/* An operator whose second operand is a list of one axis. */
+static inline int with_axis(const CornuLiteStepOnnx *step, const char *operator, int x,
+                            int64_t axis)
+{
+    return joined(step->to, operator, x, integers(step, &axis, 1));
+}
+
+/* Values one after the other along an axis. */
+static inline int concatenated(const CornuLiteStepOnnx *step, const int *x, int count, int axis)
+{
+    const CornuOnnxAttribute along = { .name = "axis", .whole = axis };
+    return cornu__onnx_node(step->to, "Concat", x, count, &along, 1, 1);
+}
 
 /* operators.c: adds the nodes of operator i. */
 CornuStatus cornu__lite_put_operator(const CornuLiteOnnx *of, int i);

@@ -11,17 +11,7 @@ typedef CornuLiteStepOnnx Step;
 enum { LSTM_INPUT = 1, LSTM_RECURRENT = 5, LSTM_PEEPHOLE = 9, LSTM_BIAS = 12, LSTM_PROJECTION = 16,
        LSTM_NORM = 20, LSTM_END = 24 };
 
-static int stacked(const Step *step, const int *values, int count)
-{
-    const CornuOnnxAttribute axis = { .name = "axis", .whole = 0 };
-    return cornu__onnx_node(step->to, "Concat", values, count, &axis, 1, 1);
-}
-
-static int with_direction(const Step *step, int x)
-{
-    const int64_t axis = 0;
-    return joined(step->to, "Unsqueeze", x, cornu__onnx_integers(step->to, &axis, 1));
-}
+static int with_direction(const Step *step, int x) { return with_axis(step, "Unsqueeze", x, 0); }
 
 static int zeros(const Step *step, int64_t count)
 {
@@ -34,7 +24,7 @@ static int gates(const Step *step, int first)
     static const int order[] = { 0, 3, 1, 2 };
     int              parts[4];
     for (int i = 0; i < 4; i++) parts[i] = cornu__lite_value(step, first + order[i]);
-    return stacked(step, parts, 4);
+    return concatenated(step, parts, 4, 0);
 }
 
 /* (T, B, K) as ONNX has sequences; it gives (T, 1, B, U). */
@@ -47,8 +37,8 @@ static int sequence(const Step *step)
 
 static CornuStatus give_sequence(const Step *step, int y)
 {
-    const int64_t direction = 1, turned[] = { 1, 0, 2 };
-    y = joined(step->to, "Squeeze", y, cornu__onnx_integers(step->to, &direction, 1));
+    const int64_t turned[] = { 1, 0, 2 };
+    y = with_axis(step, "Squeeze", y, 1);
     if (!step->op->options.time_major) y = cornu__onnx_transpose(step->to, y, turned, 3);
     return cornu__lite_give_at(step, 0, y);
 }
@@ -86,7 +76,7 @@ static CornuStatus lstm(const Step *step)
     in[1] = with_direction(step, gates(step, LSTM_INPUT));
     in[2] = with_direction(step, gates(step, LSTM_RECURRENT));
     const int biases[] = { gates(step, LSTM_BIAS), zeros(step, 4 * units) };
-    in[3] = with_direction(step, stacked(step, biases, 2));
+    in[3] = with_direction(step, concatenated(step, biases, 2, 0));
     return give_sequence(step, CORNU__ONNX_NODE(step->to, "LSTM", in,
                                                 { .name = "hidden_size", .whole = units }));
 }
@@ -95,7 +85,6 @@ static CornuStatus lstm(const Step *step)
 static CornuStatus rnn(const Step *step)
 {
     const CornuLiteActivation activation = step->op->options.fused_activation;
-    CORNU__TRY(cornu__lite_expect(step, 4, 3));
     if (activation != CORNU_LITE_FUSED_TANH && activation != CORNU_LITE_FUSED_RELU)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "with the activation %d", (int)activation);
     const CornuShape recurrent = cornu__lite_operand(step, 2)->shape;
@@ -105,7 +94,7 @@ static CornuStatus rnn(const Step *step)
     in[2] = with_direction(step, cornu__lite_value(step, 2));
     int biases[] = { cornu__lite_value(step, 3), 0 };
     biases[1] = zeros(step, recurrent.extent[1]);
-    in[3] = with_direction(step, stacked(step, biases, 2));
+    in[3] = with_direction(step, concatenated(step, biases, 2, 0));
     return give_sequence(step, CORNU__ONNX_NODE(
         step->to, "RNN", in, { .name = "hidden_size", .whole = recurrent.extent[1] },
         { .name = "activations",
@@ -113,7 +102,7 @@ static CornuStatus rnn(const Step *step)
 }
 
 const CornuLiteOnnxRow cornu__lite_onnx_recurrent[] = {
-    { CORNU_LITE_UNIDIRECTIONAL_SEQUENCE_LSTM, lstm },
-    { CORNU_LITE_UNIDIRECTIONAL_SEQUENCE_RNN, rnn },
+    { CORNU_LITE_UNIDIRECTIONAL_SEQUENCE_LSTM, 0, .rule = lstm },
+    { CORNU_LITE_UNIDIRECTIONAL_SEQUENCE_RNN, 4, .rule = rnn, .rank = 3 },
     { 0 },
 };

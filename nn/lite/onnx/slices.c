@@ -7,13 +7,6 @@ typedef CornuLiteStepOnnx Step;
 
 enum { MOST_PARTS = 64 };
 
-static int rank_of(const Step *step, int i) { return cornu__lite_operand(step, i)->shape.rank; }
-
-static int integers(const Step *step, const int64_t *list, int count)
-{
-    return cornu__onnx_integers(step->to, list, count);
-}
-
 /* ---- Slices ---- */
 
 /* Elements of x from begin on, every stride-th, along the axes; begin and end are vectors. */
@@ -51,11 +44,6 @@ static int replaced_by(const Step *step, int vector, int64_t replaced, const int
     return selected(step->to, mask, other, vector);
 }
 
-static int scalar_of(const Step *step, int64_t value)
-{
-    return cornu__onnx_constant(step->to, cornu_array_from(&value, cornu_scalar(CORNU_I64)));
-}
-
 /* Sizes below 0 reach to the end. */
 static CornuStatus slice_computed(const Step *step)
 {
@@ -64,9 +52,9 @@ static CornuStatus slice_computed(const Step *step)
     for (int i = 0; i < rank; i++) axes[i] = i, stride[i] = 1;
     const int x = cornu__lite_value(step, 0), begin = cornu__lite_value(step, 1);
     const int size = cornu__lite_value(step, 2);
-    const int open = two(step->to, "Less", size, scalar_of(step, 0));
+    const int open = two(step->to, "Less", size, whole_scalar(step, 0));
     const int end = two(step->to, "Add", begin, size);
-    const int last = selected(step->to, open, scalar_of(step, INT_MAX), end);
+    const int last = selected(step->to, open, whole_scalar(step, INT_MAX), end);
     return cornu__lite_give(step, slice_along(step, x, begin, last, axes, stride, rank));
 }
 
@@ -74,7 +62,6 @@ static CornuStatus slice(const Step *step)
 {
     int64_t begin[CORNU_MAX_RANK], size[CORNU_MAX_RANK], stride[CORNU_MAX_RANK];
     int     begins, sizes;
-    CORNU__TRY(cornu__lite_expect(step, 3, -1));
     const int rank = rank_of(step, 0);
     if (!cornu__lite_operand(step, 1)->data || !cornu__lite_operand(step, 2)->data)
         return slice_computed(step);
@@ -160,8 +147,8 @@ static CornuStatus slice_by_shapes(const Step *step, const Entries *entries, con
         bool flags[CORNU_MAX_RANK];
         for (int i = 0; i < count; i++) flags[i] = options->shrink_axis_mask >> i & 1;
         const int after = two(step->to, "Add", begin, integers(step, one_, count));
-        const int wraps = two(step->to, "Equal", after, scalar_of(step, 0));
-        const int stop = selected(step->to, wraps, scalar_of(step, INT_MAX), after);
+        const int wraps = two(step->to, "Equal", after, whole_scalar(step, 0));
+        const int stop = selected(step->to, wraps, whole_scalar(step, INT_MAX), after);
         const int mask = cornu__onnx_constant(step->to, cornu_array(flags, CORNU_BOOL, count));
         end = selected(step->to, mask, stop, end);
     }
@@ -206,7 +193,6 @@ static CornuStatus strided_slice(const Step *step)
     int64_t stride[CORNU_MAX_RANK];
     int     count;
     Entries entries;
-    CORNU__TRY(cornu__lite_expect(step, 4, -1));
     CORNU__TRY(cornu__lite_list(step, 3, CORNU_MAX_RANK, stride, &count));
     CORNU__TRY(read_entries(step, count, &entries));
     if (cornu__lite_operand(step, 1)->data && cornu__lite_operand(step, 2)->data)
@@ -217,7 +203,6 @@ static CornuStatus strided_slice(const Step *step)
 static CornuStatus reverse(const Step *step)
 {
     int64_t axes, begin[CORNU_MAX_RANK], end[CORNU_MAX_RANK], stride[CORNU_MAX_RANK];
-    CORNU__TRY(cornu__lite_expect(step, 2, -1));
     const int rank = rank_of(step, 0);
     CORNU__TRY(cornu__lite_axes(step, 1, rank, &axes));
     for (int i = 0; i < rank; i++) {
@@ -232,7 +217,6 @@ static CornuStatus reverse(const Step *step)
 static CornuStatus reverse_sequence(const Step *step)
 {
     int axis, batch;
-    CORNU__TRY(cornu__lite_expect(step, 2, -1));
     CORNU__TRY(cornu__lite_axis(step->op->options.axis, rank_of(step, 0), &axis));
     CORNU__TRY(cornu__lite_axis(step->op->options.batch_dims, rank_of(step, 0), &batch));
     int in[] = { cornu__lite_value(step, 0), 0 };
@@ -270,7 +254,6 @@ static CornuStatus pad(const Step *step)
 {
     int64_t       given[2 * CORNU_MAX_RANK];
     const int64_t flat = -1, order[] = { 1, 0 };
-    CORNU__TRY(cornu__lite_expect(step, 2, -1));
     int in[] = { cornu__lite_value(step, 0), 0, 0 };
     if (cornu__lite_operand(step, 1)->data) {
         CORNU__TRY(read_pads(step, given));
@@ -296,7 +279,6 @@ static int mirrored_rows(const Step *step, int x, int axis, int64_t count, bool 
 static CornuStatus mirror_pad(const Step *step)
 {
     int64_t given[2 * CORNU_MAX_RANK];
-    CORNU__TRY(cornu__lite_expect(step, 2, -1));
     CORNU__TRY(read_pads(step, given));
     int x = cornu__lite_value(step, 0);
     if (step->op->options.mirror == 0) {
@@ -310,8 +292,7 @@ static CornuStatus mirror_pad(const Step *step)
         parts[count++] = x;
         if (given[2 * i + 1] > 0)
             parts[count++] = mirrored_rows(step, x, i, given[2 * i + 1], false);
-        const CornuOnnxAttribute axis = { .name = "axis", .whole = i };
-        if (count > 1) x = cornu__onnx_node(step->to, "Concat", parts, count, &axis, 1, 1);
+        if (count > 1) x = concatenated(step, parts, count, i);
     }
     return cornu__lite_give(step, x);
 }
@@ -323,31 +304,19 @@ static CornuStatus unpack(const Step *step)
 {
     const CornuLiteOperator *op = step->op;
     int                      axis;
-    CORNU__TRY(cornu__lite_expect(step, 1, -1));
     CORNU__TRY(cornu__lite_axis(op->options.axis, rank_of(step, 0), &axis));
-    const int     x = cornu__lite_value(step, 0);
-    const int64_t along = axis;
-    for (int i = 0; i < op->out_count; i++) {
-        const int part = cornu__onnx_slice(step->to, x, axis, i, i + 1);
-        cornu__lite_give_at(step, i, joined(step->to, "Squeeze", part, integers(step, &along, 1)));
-    }
+    const int x = cornu__lite_value(step, 0);
+    for (int i = 0; i < op->out_count; i++)
+        cornu__lite_give_at(step, i, with_axis(step, "Squeeze", cornu__onnx_slice(
+            step->to, x, axis, i, i + 1), axis));
     return CORNU_OK;
-}
-
-static CornuStatus axis_of(const Step *step, int i, int rank, int *axis)
-{
-    int64_t given;
-    int     count;
-    CORNU__TRY(cornu__lite_list(step, i, 1, &given, &count));
-    return cornu__lite_axis(count ? given : 0, rank, axis);
 }
 
 /* The axis comes first. */
 static CornuStatus split(const Step *step)
 {
     int axis;
-    CORNU__TRY(cornu__lite_expect(step, 2, -1));
-    CORNU__TRY(axis_of(step, 0, rank_of(step, 1), &axis));
+    CORNU__TRY(cornu__lite_known_axis(step, 0, rank_of(step, 1), &axis));
     const int count = step->op->out_count;
     const int parts = cornu__onnx_split(step->to, cornu__lite_value(step, 1), axis, count);
     for (int i = 0; i < count; i++) cornu__lite_give_at(step, i, parts + i);
@@ -378,9 +347,8 @@ static CornuStatus split_v(const Step *step)
     const int64_t one_ = 1;
     int64_t       size[MOST_PARTS], begin = 0, rest = 0;
     int           axis, open = -1;
-    CORNU__TRY(cornu__lite_expect(step, 3, -1));
     CORNU__TRY(read_sizes(step, size, &open, &rest));
-    CORNU__TRY(axis_of(step, 2, rank_of(step, 0), &axis));
+    CORNU__TRY(cornu__lite_known_axis(step, 2, rank_of(step, 0), &axis));
     const int64_t along = axis;
     const int     x = cornu__lite_value(step, 0);
     for (int i = 0; i < step->op->out_count; i++) {
@@ -394,15 +362,15 @@ static CornuStatus split_v(const Step *step)
 }
 
 const CornuLiteOnnxRow cornu__lite_onnx_slices[] = {
-    { CORNU_LITE_MIRROR_PAD, mirror_pad },
-    { CORNU_LITE_PAD, pad },
-    { CORNU_LITE_PADV2, pad },
-    { CORNU_LITE_REVERSE_SEQUENCE, reverse_sequence },
-    { CORNU_LITE_REVERSE_V2, reverse },
-    { CORNU_LITE_SLICE, slice },
-    { CORNU_LITE_SPLIT, split },
-    { CORNU_LITE_SPLIT_V, split_v },
-    { CORNU_LITE_STRIDED_SLICE, strided_slice },
-    { CORNU_LITE_UNPACK, unpack },
+    { CORNU_LITE_MIRROR_PAD, 2, .rule = mirror_pad },
+    { CORNU_LITE_PAD, 2, .rule = pad },
+    { CORNU_LITE_PADV2, 2, .rule = pad },
+    { CORNU_LITE_REVERSE_SEQUENCE, 2, .rule = reverse_sequence },
+    { CORNU_LITE_REVERSE_V2, 2, .rule = reverse },
+    { CORNU_LITE_SLICE, 3, .rule = slice },
+    { CORNU_LITE_SPLIT, 2, .rule = split },
+    { CORNU_LITE_SPLIT_V, 3, .rule = split_v },
+    { CORNU_LITE_STRIDED_SLICE, 4, .rule = strided_slice },
+    { CORNU_LITE_UNPACK, 1, .rule = unpack },
     { 0 },
 };

@@ -93,20 +93,22 @@ CornuStatus cornu__lite_axes(const CornuLiteStepOnnx *step, int i, int rank, int
     return CORNU_OK;
 }
 
-CornuStatus cornu__lite_expect(const CornuLiteStepOnnx *step, int operands, int rank)
+CornuStatus cornu__lite_known_axis(const CornuLiteStepOnnx *step, int i, int rank, int *axis)
+{
+    int64_t given;
+    int     count;
+    CORNU__TRY(cornu__lite_list(step, i, 1, &given, &count));
+    return cornu__lite_axis(count ? given : 0, rank, axis);
+}
+
+CornuStatus cornu__lite_expect(const CornuLiteStepOnnx *step, int operands)
 {
     for (int i = 0; i < operands; i++)
         if (!cornu__lite_operand(step, i))
             return cornu__fail(CORNU_ERR_FORMAT, "operand %d is missing", i);
-    for (int i = 0; i < operands; i++) {
-        const CornuLiteTensor *tensor = cornu__lite_operand(step, i);
-        if (tensor && tensor->variable)
+    for (int i = 0; i < operands; i++)
+        if (cornu__lite_operand(step, i)->variable)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "operand %d is a variable", i);
-    }
-    const CornuLiteTensor *first = cornu__lite_operand(step, 0);
-    if (rank >= 0 && first && first->shape.rank != rank)
-        return cornu__fail(CORNU_ERR_FORMAT, "its operand has rank %d, expected %d",
-                           first->shape.rank, rank);
     return CORNU_OK;
 }
 

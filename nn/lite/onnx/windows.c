@@ -5,7 +5,7 @@
 
 typedef CornuLiteStepOnnx Step;
 
-enum { H, W, AXES, IMAGE = 4 };
+enum { H, W, AXES, IMAGE = 4, VOLUME = 5 };
 
 /* The window of an operator; filters have their extents at `first`. */
 typedef struct {
@@ -80,7 +80,6 @@ static CornuStatus convolve(const Step *step, const int64_t *order, int64_t grou
 static CornuStatus convolution(const Step *step)
 {
     const int64_t order[] = { 0, 3, 1, 2 };
-    CORNU__TRY(cornu__lite_expect(step, 2, IMAGE));
     CORNU__TRY(check_filters(step, 1));
     const int64_t channels = cornu__lite_operand(step, 0)->shape.extent[3];
     const int64_t seen = cornu__lite_operand(step, 1)->shape.extent[3];
@@ -94,7 +93,6 @@ static CornuStatus convolution(const Step *step)
 static CornuStatus depthwise(const Step *step)
 {
     const int64_t order[] = { 3, 0, 1, 2 };
-    CORNU__TRY(cornu__lite_expect(step, 2, IMAGE));
     CORNU__TRY(check_filters(step, 1));
     const int64_t channels = cornu__lite_operand(step, 0)->shape.extent[3];
     const int64_t made = cornu__lite_operand(step, 1)->shape.extent[3];
@@ -136,16 +134,12 @@ CornuStatus cornu__lite_transposed(const Step *step, int x, int bias)
                                          .count = AXES }));
 }
 
-static CornuStatus transposed(const Step *step)
-{
-    CORNU__TRY(cornu__lite_expect(step, 3, -1));
-    return cornu__lite_transposed(step, 2, 3);
-}
+static CornuStatus transposed(const Step *step) { return cornu__lite_transposed(step, 2, 3); }
 
 /* (D, H, W, C, F) as (F, C, D, H, W) */
 static CornuStatus convolution_3d(const Step *step)
 {
-    enum { VOLUME = 5, SPACE = 3 };
+    enum { SPACE = 3 };
     const CornuLiteOptions *options = &step->op->options;
     const int64_t           order[] = { 4, 3, 0, 1, 2 };
     const int64_t           strides[] = { larger(options->stride_d, 1),
@@ -155,7 +149,6 @@ static CornuStatus convolution_3d(const Step *step)
                                             larger(options->dilation_h, 1),
                                             larger(options->dilation_w, 1) };
     int64_t                 pads[2 * SPACE];
-    CORNU__TRY(cornu__lite_expect(step, 2, VOLUME));
     const CornuShape x = cornu__lite_operand(step, 0)->shape;
     const CornuShape filter = cornu__lite_operand(step, 1)->shape;
     if (filter.rank != VOLUME || filter.extent[3] != x.extent[4])
@@ -188,30 +181,26 @@ static bool is_global(const Step *step, const Window *w)
            step->op->options.padding == CORNU_LITE_VALID;
 }
 
-/* Of squares: the root of their mean. */
-static CornuStatus pool(const Step *step, const char *operator, bool squares)
+/* L2: of squares the root of their mean. */
+static CornuStatus pool(const Step *step)
 {
-    CORNU__TRY(cornu__lite_expect(step, 1, IMAGE));
+    const bool              squares = step->op->code == CORNU_LITE_L2_POOL_2D;
+    const bool              most = step->op->code == CORNU_LITE_MAX_POOL_2D;
     const CornuLiteOptions *options = &step->op->options;
     const Window w = window_of(step, cornu__lite_operand(step, 0), options->filter_h,
                                options->filter_w);
-    int          in[] = { channels_first(step, 0) };
-    if (squares) in[0] = two(step->to, "Mul", in[0], in[0]);
-    if (is_global(step, &w)) {
-        const char *global = operator[0] == 'M' ? "GlobalMaxPool" : "GlobalAveragePool";
-        const int   all = cornu__onnx_node(step->to, global, in, 1, NULL, 0, 1);
-        return give(step, squares ? one(step->to, "Sqrt", all) : all);
-    }
-    const int y = CORNU__ONNX_NODE(step->to, operator, in,
-                                   { .name = "kernel_shape", .integers = w.size, .count = AXES },
-                                   { .name = "strides", .integers = w.strides, .count = AXES },
-                                   padding_of(&w));
-    return give(step, squares ? one(step->to, "Sqrt", y) : y);
+    const CornuOnnxAttribute attributes[] = {
+        { .name = "kernel_shape", .integers = w.size, .count = AXES },
+        { .name = "strides", .integers = w.strides, .count = AXES }, padding_of(&w),
+    };
+    const bool  all = is_global(step, &w);
+    const char *operator = all ? most ? "GlobalMaxPool" : "GlobalAveragePool"
+                               : most ? "MaxPool" : "AveragePool";
+    int x = channels_first(step, 0);
+    if (squares) x = two(step->to, "Mul", x, x);
+    x = cornu__onnx_node(step->to, operator, &x, 1, attributes, all ? 0 : 3, 1);
+    return give(step, squares ? one(step->to, "Sqrt", x) : x);
 }
-
-static CornuStatus max_pool(const Step *step) { return pool(step, "MaxPool", false); }
-static CornuStatus average_pool(const Step *step) { return pool(step, "AveragePool", false); }
-static CornuStatus l2_pool(const Step *step) { return pool(step, "AveragePool", true); }
 
 /* x (bias + alpha times the sum of the squares of so many channels around)^-beta; ONNX takes their
  * mean. */
@@ -221,7 +210,6 @@ static CornuStatus local_response(const Step *step)
     const int64_t           size = 2 * (int64_t)options->radius + 1;
     const double            alpha = (double)options->alpha * (double)size;
     const double            beta = (double)options->beta, bias = (double)options->bias;
-    CORNU__TRY(cornu__lite_expect(step, 1, IMAGE));
     const int in[] = { channels_first(step, 0) };
     return give(step, CORNU__ONNX_NODE(step->to, "LRN", in, { .name = "size", .whole = size },
                                        { .name = "alpha", .numbers = &alpha },
@@ -232,29 +220,26 @@ static CornuStatus local_response(const Step *step)
 /* Weights (U, K). All axes but the last are kept, or joined to one. */
 static CornuStatus fully_connected(const Step *step)
 {
-    const int64_t order[] = { 1, 0 };
-    CORNU__TRY(cornu__lite_expect(step, 2, -1));
-    const CornuLiteTensor *x = cornu__lite_operand(step, 0), *w = cornu__lite_operand(step, 1);
-    const CornuLiteTensor *bias = cornu__lite_operand(step, 2);
+    const int64_t          order[] = { 1, 0 };
+    const CornuLiteTensor *w = cornu__lite_operand(step, 1);
     if (w->shape.rank != 2)
         return cornu__fail(CORNU_ERR_FORMAT, "its weights have rank %d, expected 2",
                            w->shape.rank);
     const int64_t flat[] = { -1, w->shape.extent[1] };
     int           y = cornu__lite_value(step, 0);
-    if (!step->op->options.keep_dims && x->shape.rank != 2)
-        y = joined(step->to, "Reshape", y, cornu__onnx_integers(step->to, flat, 2));
+    if (!step->op->options.keep_dims && rank_of(step, 0) != 2)
+        y = joined(step->to, "Reshape", y, integers(step, flat, 2));
     y = joined(step->to, "MatMul", y, cornu__lite_turned(step, 1, order));
-    if (bias) y = two(step->to, "Add", y, cornu__lite_value(step, 2));
+    if (cornu__lite_operand(step, 2)) y = two(step->to, "Add", y, cornu__lite_value(step, 2));
     return cornu__lite_give(step, y);
 }
 
 static CornuStatus batch_matmul(const Step *step)
 {
-    CORNU__TRY(cornu__lite_expect(step, 2, -1));
     const bool turned[] = { step->op->options.adj_x, step->op->options.adj_y };
     int        in[2];
     for (int i = 0; i < 2; i++) {
-        const int rank = cornu__lite_operand(step, i)->shape.rank;
+        const int rank = rank_of(step, i);
         int64_t   order[CORNU_MAX_RANK];
         for (int k = 0; k < rank; k++) order[k] = k;
         in[i] = cornu__lite_value(step, i);
@@ -267,7 +252,7 @@ static CornuStatus batch_matmul(const Step *step)
 }
 
 /* Pixels have their centres at whole numbers, or 0.5 further. */
-static CornuStatus resize(const Step *step, const char *mode)
+static CornuStatus resize(const Step *step)
 {
     const CornuLiteOptions *options = &step->op->options;
     const char *where = options->align_corners        ? "align_corners"
@@ -277,33 +262,29 @@ static CornuStatus resize(const Step *step, const char *mode)
     const int64_t axes[] = { 2, 3 };
     int64_t       size[AXES];
     int           count;
-    CORNU__TRY(cornu__lite_expect(step, 2, IMAGE));
     CORNU__TRY(cornu__lite_list(step, 1, AXES, size, &count));
     if (count != AXES) return cornu__fail(CORNU_ERR_FORMAT, "its size has %d numbers", count);
     int in[] = { 0, CORNU_ONNX_NONE, CORNU_ONNX_NONE, 0 };
     in[0] = channels_first(step, 0);
-    in[3] = cornu__onnx_integers(step->to, size, AXES);
-    return give(step, CORNU__ONNX_NODE(step->to, "Resize", in, { .name = "mode", .text = mode },
+    in[3] = integers(step, size, AXES);
+    return give(step, CORNU__ONNX_NODE(step->to, "Resize", in, { .name = "mode", .text = step->row->whole },
                                        { .name = "coordinate_transformation_mode", .text = where },
                                        { .name = "nearest_mode", .text = nearest },
                                        { .name = "axes", .integers = axes, .count = AXES }));
 }
 
-static CornuStatus resize_nearest(const Step *step) { return resize(step, "nearest"); }
-static CornuStatus resize_bilinear(const Step *step) { return resize(step, "linear"); }
-
 const CornuLiteOnnxRow cornu__lite_onnx_windows[] = {
-    { CORNU_LITE_AVERAGE_POOL_2D, average_pool },
-    { CORNU_LITE_BATCH_MATMUL, batch_matmul },
-    { CORNU_LITE_CONV_2D, convolution },
-    { CORNU_LITE_CONV_3D, convolution_3d },
-    { CORNU_LITE_DEPTHWISE_CONV_2D, depthwise },
-    { CORNU_LITE_FULLY_CONNECTED, fully_connected },
-    { CORNU_LITE_L2_POOL_2D, l2_pool },
-    { CORNU_LITE_LOCAL_RESPONSE_NORMALIZATION, local_response },
-    { CORNU_LITE_MAX_POOL_2D, max_pool },
-    { CORNU_LITE_RESIZE_BILINEAR, resize_bilinear },
-    { CORNU_LITE_RESIZE_NEAREST_NEIGHBOR, resize_nearest },
-    { CORNU_LITE_TRANSPOSE_CONV, transposed },
+    { CORNU_LITE_AVERAGE_POOL_2D, 1, .rule = pool, .rank = IMAGE },
+    { CORNU_LITE_BATCH_MATMUL, 2, .rule = batch_matmul },
+    { CORNU_LITE_CONV_2D, 2, .rule = convolution, .rank = IMAGE },
+    { CORNU_LITE_CONV_3D, 2, .rule = convolution_3d, .rank = VOLUME },
+    { CORNU_LITE_DEPTHWISE_CONV_2D, 2, .rule = depthwise, .rank = IMAGE },
+    { CORNU_LITE_FULLY_CONNECTED, 2, .rule = fully_connected },
+    { CORNU_LITE_L2_POOL_2D, 1, .rule = pool, .rank = IMAGE },
+    { CORNU_LITE_LOCAL_RESPONSE_NORMALIZATION, 1, .rule = local_response, .rank = IMAGE },
+    { CORNU_LITE_MAX_POOL_2D, 1, .rule = pool, .rank = IMAGE },
+    { CORNU_LITE_RESIZE_BILINEAR, 2, .rule = resize, .whole = "linear", .rank = IMAGE },
+    { CORNU_LITE_RESIZE_NEAREST_NEIGHBOR, 2, .rule = resize, .whole = "nearest", .rank = IMAGE },
+    { CORNU_LITE_TRANSPOSE_CONV, 3, .rule = transposed },
     { 0 },
 };
