@@ -1,8 +1,6 @@
 /* Blocks of pixels that become channels or images, and back, as ONNX nodes. */
 #include "onnx_internal.h"
 
-typedef CornuLiteStepOnnx Step;
-
 enum { IMAGE = 4 };
 
 static int turned(const Step *step, const int *x)

@@ -9,8 +9,6 @@
 
 #include "../../../device/memory_internal.h"
 
-typedef CornuLiteStepOnnx Step;
-
 /* A transposed convolution with a bias, in the options TfLiteTransposeConvParams: i32 padding, 1
  * SAME and 2 VALID, and the strides of width and height. Operands: x, the filters, the bias.
  * Source: github.com/google-ai-edge/mediapipe, mediapipe/util/tflite/operations. */

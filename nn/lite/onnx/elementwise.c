@@ -1,8 +1,6 @@
 /* Elementwise operators, activations and conversions as ONNX nodes. */
 #include "onnx_internal.h"
 
-typedef CornuLiteStepOnnx Step;
-
 static int clipped(const Step *step, const int *x, double low, double high)
 {
     return cornu__onnx_clip(step->to, x[0], low, high);

@@ -1,8 +1,6 @@
 /* Operators that look up, sort and count, as ONNX nodes. */
 #include "onnx_internal.h"
 
-typedef CornuLiteStepOnnx Step;
-
 /* ---- Gathering ---- */
 
 /* An axis in front of or behind another one. */

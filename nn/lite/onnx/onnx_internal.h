@@ -30,6 +30,7 @@ typedef struct {
     const CornuLiteOperator *op;
     const CornuLiteOnnxRow  *row;
 } CornuLiteStepOnnx;
+typedef CornuLiteStepOnnx Step;   /* in this folder */
 
 /* The value of the result before the fused activation, of those of the operands. */
 typedef int CornuLiteOnnxValue(const CornuLiteStepOnnx *step, const int *x);
@@ -66,6 +67,9 @@ int cornu__lite_value(const CornuLiteStepOnnx *step, int i);
 
 /* Operand i with its axes in `order`: of a constant, the constant so. */
 int cornu__lite_turned(const CornuLiteStepOnnx *step, int i, const int64_t *order);
+
+/* Element i of data of 32 or 64 bits. */
+int64_t cornu__lite_whole_at(CornuLiteDtype dtype, const void *data, int64_t i);
 
 /* Operand i as integers that must be constant: at most `most`; or CORNU_ERR_UNSUPPORTED. */
 CornuStatus cornu__lite_list(const CornuLiteStepOnnx *step, int i, int most, int64_t *list,
@@ -116,7 +120,7 @@ CornuStatus cornu__lite_give_stored(const CornuLiteStepOnnx *step, int stored);
 int cornu__lite_constant_of(const CornuLiteOnnx *of, const CornuLiteTensor *tensor,
                             const int64_t *order);
 
-/* The value of a tensor, which may be a constant. */
+/* The value of a tensor, which may be a constant; 0: not yet computed. */
 int cornu__lite_value_of(const CornuLiteOnnx *of, int tensor);
 
 static inline int rank_of(const CornuLiteStepOnnx *step, int i)

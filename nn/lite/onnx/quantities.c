@@ -104,16 +104,10 @@ int cornu__lite_dequantize(const CornuLiteOnnx *of, const CornuLiteTensor *tenso
 static double element(CornuLiteDtype dtype, const void *data, int64_t i)
 {
     int16_t half;
-    int32_t narrow;
-    int64_t wide;
     float   number;
     switch (dtype) {
     case CORNU_LITE_I32:
-        memcpy(&narrow, (const char *)data + 4 * i, sizeof narrow);
-        return narrow;
-    case CORNU_LITE_I64:
-        memcpy(&wide, (const char *)data + 8 * i, sizeof wide);
-        return (double)wide;
+    case CORNU_LITE_I64: return (double)cornu__lite_whole_at(dtype, data, i);
     case CORNU_LITE_I8:   return ((const int8_t *)data)[i];
     case CORNU_LITE_U8:   return ((const uint8_t *)data)[i];
     case CORNU_LITE_I16:

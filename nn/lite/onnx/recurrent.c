@@ -5,8 +5,6 @@
  */
 #include "onnx_internal.h"
 
-typedef CornuLiteStepOnnx Step;
-
 /* Places of operands of UNIDIRECTIONAL_SEQUENCE_LSTM: for the gates i f c o each. */
 enum { LSTM_INPUT = 1, LSTM_RECURRENT = 5, LSTM_PEEPHOLE = 9, LSTM_BIAS = 12, LSTM_PROJECTION = 16,
        LSTM_NORM = 20, LSTM_END = 24 };

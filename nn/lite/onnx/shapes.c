@@ -3,8 +3,6 @@
 
 #include "../../../device/memory_internal.h"
 
-typedef CornuLiteStepOnnx Step;
-
 /* ---- Shapes ---- */
 
 /* To the shape of the second operand, computed or not, or that of the options. */

@@ -4,8 +4,6 @@
  */
 #include "onnx_internal.h"
 
-typedef CornuLiteStepOnnx Step;
-
 /* Along the axis, in so many points: it is cut or padded with zeros. */
 static int transform(const Step *step, int x, int64_t axis, int64_t points, bool half)
 {

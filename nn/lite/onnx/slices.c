@@ -3,8 +3,6 @@
 
 #include <limits.h>
 
-typedef CornuLiteStepOnnx Step;
-
 enum { MOST_PARTS = 64 };
 
 /* ---- Slices ---- */
@@ -19,19 +17,14 @@ static int slice_along(const Step *step, int x, int begin, int end, const int64_
     return cornu__onnx_node(step->to, "Slice", in, 5, NULL, 0, 1);
 }
 
-static int slice_known(const Step *step, int x, const int64_t *begin, const int64_t *end,
-                       const int64_t *stride, int rank)
-{
-    int64_t axes[CORNU_MAX_RANK];
-    for (int i = 0; i < rank; i++) axes[i] = i;
-    const int from = integers(step, begin, rank), to = integers(step, end, rank);
-    return slice_along(step, x, from, to, axes, stride, rank);
-}
-
 static int slice_all(const Step *step, const int64_t *begin, const int64_t *end,
                      const int64_t *stride, int rank)
 {
-    return slice_known(step, cornu__lite_value(step, 0), begin, end, stride, rank);
+    int64_t   axes[CORNU_MAX_RANK];
+    const int x = cornu__lite_value(step, 0);
+    for (int i = 0; i < rank; i++) axes[i] = i;
+    const int from = integers(step, begin, rank), to = integers(step, end, rank);
+    return slice_along(step, x, from, to, axes, stride, rank);
 }
 
 /* Of each element of a vector of integers the number in its place, where `replaced` has its bit. */

@@ -12,99 +12,76 @@
 
 #include <string.h>
 
-enum { NO_GROUP = -1, MOST_VISITS = 1 << 30, MOST_PARTS = 64 };
+enum { MOST_VISITS = 1 << 30, MOST_PARTS = 64 };
 
+/* A variable, which makes its value of its next one, or an operator. */
+typedef struct {
+    const int *in, *out;
+    int        in_count, out_count;
+    int        home;          /* the first variable of its group; an operator without one: itself */
+} Part;
+
+/* Parts are the variables and then the operators. */
 typedef struct {
     const CornuLiteOnnx  *of;
     const CornuLiteGraph *graph;
-    int   *groups;            /* of each operator */
-    int   *homes;             /* of each variable: its group */
-    bool  *tensors, *passed;  /* reached: tensors, and groups */
-    bool  *ahead, *behind;    /* operators and, after them, groups on ways from and to a group */
-    long   visits;
+    Part *parts;
+    int   count;
+    bool *tensors;            /* reached */
+    bool *ahead, *behind;     /* homes on ways from and to a group */
+    long  visits;
 } Plan;
 
-static int variable_count(const Plan *plan) { return plan->graph->variable_count; }
+static bool is_variable(const Plan *plan, int i) { return i < plan->graph->variable_count; }
 
 /* ---- Groups ---- */
 
-/* Marks a node that is reached and what it gives; true if that was new. */
-static bool reach(bool *tensors, const int *from, int from_count, const int *to, int to_count,
-                  bool *node, bool certain)
+/* One pass over the parts in their order, or with `back` in the other one, from what group `own`
+ * gives, or to what it needs. A group that is reached gives all its results. True if that reached
+ * anything new. */
+static bool pass(Plan *plan, int own, bool back, bool *homes)
 {
-    bool hit = certain, new = false;
-    for (int i = 0; i < from_count; i++) hit |= from[i] >= 0 && tensors[from[i]];
-    if (!hit) return false;
-    new |= !*node;
-    *node = true;
-    for (int i = 0; i < to_count; i++)
-        if (to[i] >= 0 && !tensors[to[i]]) new = tensors[to[i]] = true;
-    return new;
-}
-
-/* One pass over the operators in their order, or with `back` in the other one, from what group
- * `own` gives, or to what it needs. A group that is reached gives all its results. */
-static bool pass(Plan *plan, int own, bool back, bool *nodes)
-{
-    const CornuLiteGraph *graph = plan->graph;
-    const int             count = graph->operator_count;
-    bool                  new = false;
-    plan->visits += count + variable_count(plan);
-    for (int i = 0; i < variable_count(plan); i++) {
-        const int *now = &graph->variables[i].now, *next = &graph->variables[i].next;
-        const int  home = plan->homes[i];
-        new |= reach(plan->tensors, back ? now : next, 1, back ? next : now, 1,
-                     &nodes[count + home], home == own || nodes[count + home]);
-    }
-    for (int k = 0; k < count; k++) {
-        const int                i = back ? count - 1 - k : k, home = plan->groups[i];
-        const CornuLiteOperator *op = &graph->operators[i];
-        bool *node = home == NO_GROUP ? &nodes[i] : &nodes[count + home];
-        new |= reach(plan->tensors, back ? op->out : op->in, back ? op->out_count : op->in_count,
-                     back ? op->in : op->out, back ? op->in_count : op->out_count, node,
-                     home != NO_GROUP && (home == own || *node));
+    bool new = false;
+    plan->visits += plan->count;
+    for (int k = 0; k < plan->count; k++) {
+        const Part *part = &plan->parts[back ? plan->count - 1 - k : k];
+        const int  *from = back ? part->out : part->in, *to = back ? part->in : part->out;
+        const int   from_count = back ? part->out_count : part->in_count;
+        const int   to_count = back ? part->in_count : part->out_count;
+        bool        hit = part->home == own || homes[part->home];
+        for (int i = 0; i < from_count; i++) hit |= from[i] >= 0 && plan->tensors[from[i]];
+        if (!hit) continue;
+        new |= !homes[part->home];
+        homes[part->home] = true;
+        for (int i = 0; i < to_count; i++)
+            if (to[i] >= 0 && !plan->tensors[to[i]]) new = plan->tensors[to[i]] = true;
     }
     return new;
 }
 
-static CornuStatus walk(Plan *plan, int own, bool back, bool *nodes)
+static CornuStatus walk(Plan *plan, int own, bool back, bool *homes)
 {
-    const size_t count = (size_t)plan->graph->operator_count + (size_t)variable_count(plan);
-    memset(nodes, 0, count * sizeof *nodes);
+    memset(homes, 0, (size_t)plan->count * sizeof *homes);
     memset(plan->tensors, 0, (size_t)plan->graph->tensor_count * sizeof *plan->tensors);
-    while (pass(plan, own, back, nodes))
+    while (pass(plan, own, back, homes))
         if (plan->visits > MOST_VISITS)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "its variables depend on each other in too "
                                "many ways");
     return CORNU_OK;
 }
 
-static void merge(Plan *plan, int from, int into)
-{
-    for (int i = 0; i < plan->graph->operator_count; i++)
-        if (plan->groups[i] == from) plan->groups[i] = into;
-    for (int i = 0; i < variable_count(plan); i++)
-        if (plan->homes[i] == from) plan->homes[i] = into;
-}
-
 /* Takes what lies between group `own` and itself into it. */
 static CornuStatus close(Plan *plan, int own, bool *changed)
 {
-    const int count = plan->graph->operator_count;
-    bool      grown = true;
+    bool grown = true;
     while (grown) {
         grown = false;
         CORNU__TRY(walk(plan, own, false, plan->ahead));
         CORNU__TRY(walk(plan, own, true, plan->behind));
-        for (int i = 0; i < count; i++)
-            if (plan->groups[i] == NO_GROUP && plan->ahead[i] && plan->behind[i]) {
-                plan->groups[i] = own;
-                *changed = true;
-            }
-        for (int i = 0; i < variable_count(plan); i++) {
-            const int home = plan->homes[i];
-            if (home == own || !plan->ahead[count + home] || !plan->behind[count + home]) continue;
-            merge(plan, home, own);
+        for (int i = 0; i < plan->count; i++) {
+            const int home = plan->parts[i].home;
+            if (home == own || !plan->ahead[home] || !plan->behind[home]) continue;
+            plan->parts[i].home = own;
             *changed = grown = true;
         }
     }
@@ -114,38 +91,33 @@ static CornuStatus close(Plan *plan, int own, bool *changed)
 static CornuStatus find_groups(Plan *plan)
 {
     bool changed = true;
-    for (int i = 0; i < plan->graph->operator_count; i++) plan->groups[i] = NO_GROUP;
-    for (int i = 0; i < variable_count(plan); i++) plan->homes[i] = i;
     while (changed) {
         changed = false;
-        for (int i = 0; i < variable_count(plan); i++)
-            if (plan->homes[i] == i) CORNU__TRY(close(plan, i, &changed));
+        for (int i = 0; is_variable(plan, i); i++)
+            if (plan->parts[i].home == i) CORNU__TRY(close(plan, i, &changed));
     }
     return CORNU_OK;
 }
 
 /* ---- Nodes ---- */
 
-/* Tensors of a group that others use, and what it needs. */
+/* Tensors of a group that others use, and its variables. */
 typedef struct {
     int variables[MOST_PARTS], variable_count;
     int results[MOST_PARTS], result_count;
 } Group;
 
-static bool is_made(const Plan *plan, int group, int tensor)
+static bool is_made(const Plan *plan, int home, int tensor)
 {
-    const CornuLiteGraph *graph = plan->graph;
-    for (int i = 0; i < variable_count(plan); i++)
-        if (plan->homes[i] == group && graph->variables[i].now == tensor) return true;
-    for (int i = 0; i < graph->operator_count; i++)
-        for (int k = 0; plan->groups[i] == group && k < graph->operators[i].out_count; k++)
-            if (graph->operators[i].out[k] == tensor) return true;
+    for (int i = 0; i < plan->count; i++)
+        for (int k = 0; plan->parts[i].home == home && k < plan->parts[i].out_count; k++)
+            if (plan->parts[i].out[k] == tensor) return true;
     return false;
 }
 
-static CornuStatus add_result(const Plan *plan, int id, Group *group, int tensor)
+static CornuStatus add_result(const Plan *plan, int home, Group *group, int tensor)
 {
-    if (tensor < 0 || !is_made(plan, id, tensor)) return CORNU_OK;
+    if (tensor < 0 || !is_made(plan, home, tensor)) return CORNU_OK;
     for (int i = 0; i < group->result_count; i++)
         if (group->results[i] == tensor) return CORNU_OK;
     if (group->result_count == MOST_PARTS)
@@ -155,42 +127,33 @@ static CornuStatus add_result(const Plan *plan, int id, Group *group, int tensor
     return CORNU_OK;
 }
 
-static CornuStatus describe(const Plan *plan, int id, Group *group)
+static CornuStatus describe(const Plan *plan, int home, Group *group)
 {
     const CornuLiteGraph *graph = plan->graph;
     *group = (Group){ .variable_count = 0 };
-    for (int i = 0; i < variable_count(plan); i++) {
-        if (plan->homes[i] != id) {
-            CORNU__TRY(add_result(plan, id, group, graph->variables[i].next));
-            continue;
-        }
+    for (int i = 0; i < plan->count; i++) {
+        for (int k = 0; plan->parts[i].home != home && k < plan->parts[i].in_count; k++)
+            CORNU__TRY(add_result(plan, home, group, plan->parts[i].in[k]));
+        if (plan->parts[i].home != home || !is_variable(plan, i)) continue;
         if (group->variable_count == MOST_PARTS)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "more than %d variables that depend on each "
                                "other", MOST_PARTS);
         group->variables[group->variable_count++] = i;
     }
-    for (int i = 0; i < graph->operator_count; i++)
-        for (int k = 0; plan->groups[i] != id && k < graph->operators[i].in_count; k++)
-            CORNU__TRY(add_result(plan, id, group, graph->operators[i].in[k]));
     for (int i = 0; i < graph->output_count; i++)
-        CORNU__TRY(add_result(plan, id, group, graph->outputs[i].tensor));
+        CORNU__TRY(add_result(plan, home, group, graph->outputs[i].tensor));
     return group->result_count ? CORNU_OK
         : cornu__fail(CORNU_ERR_UNSUPPORTED, "the variable \"%s\" is read, but nothing depends "
                       "on it", graph->variables[group->variables[0]].name);
 }
 
 /* What the body takes from around it is computed before. */
-static void prepare(const Plan *plan, int id)
+static void prepare(const Plan *plan, int home)
 {
-    const CornuLiteGraph *graph = plan->graph;
-    CornuOnnx            *to = plan->of->to;
-    for (int i = 0; i < graph->operator_count; i++)
-        for (int k = 0; plan->groups[i] == id && k < graph->operators[i].in_count; k++) {
-            const int t = graph->operators[i].in[k];
-            if (t >= 0 && graph->tensors[t].data) cornu__lite_value_of(plan->of, t);
-        }
-    for (int i = 0; i < variable_count(plan); i++)
-        if (plan->homes[i] == id) cornu__lite_value_of(plan->of, graph->variables[i].next);
+    CornuOnnx *to = plan->of->to;
+    for (int i = 0; i < plan->count; i++)
+        for (int k = 0; plan->parts[i].home == home && k < plan->parts[i].in_count; k++)
+            if (plan->parts[i].in[k] >= 0) cornu__lite_value_of(plan->of, plan->parts[i].in[k]);
     for (int i = 1; i < to->count; i++) cornu__onnx_put_transpose(to, i);
 }
 
@@ -204,11 +167,12 @@ static bool has_zeros(const CornuLiteTensor *tensor)
     return same;
 }
 
-static CornuStatus put_body(const Plan *plan, int id, const Group *group, int *out)
+static CornuStatus put_body(const Plan *plan, int home, const Group *group, int *out)
 {
     const CornuLiteOnnx *of = plan->of;
-    for (int i = 0; i < of->graph->operator_count; i++)
-        if (plan->groups[i] == id) CORNU__TRY(cornu__lite_put_operator(of, i));
+    for (int i = of->graph->variable_count; i < plan->count; i++)
+        if (plan->parts[i].home == home)
+            CORNU__TRY(cornu__lite_put_operator(of, i - of->graph->variable_count));
     if (of->to->label) of->to->label = "";
     for (int i = 0; i < group->variable_count; i++) {
         const int next = of->graph->variables[group->variables[i]].next;
@@ -219,7 +183,7 @@ static CornuStatus put_body(const Plan *plan, int id, const Group *group, int *o
     return CORNU_OK;
 }
 
-static CornuStatus put_group(const Plan *plan, int id)
+static CornuStatus put_group(const Plan *plan, int home)
 {
     const CornuLiteOnnx  *of = plan->of;
     CornuOnnx            *to = of->to;
@@ -227,18 +191,18 @@ static CornuStatus put_group(const Plan *plan, int id)
     int                   initial[MOST_PARTS], in[MOST_PARTS], out[2 * MOST_PARTS] = { 0 };
     int64_t               begins[MOST_PARTS];
     const bool            floats[MOST_PARTS] = { false };
-    CORNU__TRY(describe(plan, id, &group));
+    CORNU__TRY(describe(plan, home, &group));
     for (int i = 0; i < group.variable_count; i++) {
         const int first = of->graph->variables[group.variables[i]].initial;
         initial[i] = cornu__lite_value_of(of, first);
         begins[i] = !has_zeros(&of->graph->tensors[first]);
     }
-    prepare(plan, id);
+    prepare(plan, home);
     CornuOnnxBody body = cornu__onnx_begin_body(to, group.variable_count, in);
     const int     before = to->count;
     for (int i = 0; i < group.variable_count; i++)
         of->values[of->graph->variables[group.variables[i]].now] = in[i];
-    const CornuStatus status = put_body(plan, id, &group, out);
+    const CornuStatus status = put_body(plan, home, &group, out);
     cornu__onnx_end_body(to, &body, in, floats, group.variable_count, out,
                          group.variable_count + group.result_count);
     for (int i = before; i < to->count; i++) to->values[i].source = 0;   /* are not seen outside */
@@ -261,42 +225,15 @@ static CornuStatus put_group(const Plan *plan, int id)
 
 /* ---- Order ---- */
 
-/* Whether all that operator i needs, or its group from outside, has a value; and marks what it
- * gives. */
-static bool is_ready(const Plan *plan, const bool *known, const CornuLiteOperator *op)
+/* Whether all that a group, or an operator of none, needs from outside has a value. */
+static bool is_ready(const Plan *plan, int home, const bool *known)
 {
-    for (int i = 0; i < op->in_count; i++)
-        if (op->in[i] >= 0 && !known[op->in[i]] && !plan->graph->tensors[op->in[i]].data)
-            return false;
-    return true;
-}
-
-static void give_all(const Plan *plan, int id, bool *known)
-{
-    const CornuLiteGraph *graph = plan->graph;
-    for (int i = 0; i < variable_count(plan); i++)
-        if (plan->homes[i] == id) known[graph->variables[i].now] = true;
-    for (int i = 0; i < graph->operator_count; i++)
-        for (int k = 0; plan->groups[i] == id && k < graph->operators[i].out_count; k++)
-            known[graph->operators[i].out[k]] = true;
-}
-
-static bool is_group_ready(const Plan *plan, int id, const bool *known)
-{
-    const CornuLiteGraph *graph = plan->graph;
-    for (int i = 0; i < variable_count(plan); i++) {
-        const int next = graph->variables[i].next;
-        if (plan->homes[i] == id && !known[next] && !graph->tensors[next].data &&
-            !is_made(plan, id, next))
-            return false;
-    }
-    for (int i = 0; i < graph->operator_count; i++) {
-        const CornuLiteOperator *op = &graph->operators[i];
-        for (int k = 0; plan->groups[i] == id && k < op->in_count; k++)
-            if (op->in[k] >= 0 && !known[op->in[k]] && !graph->tensors[op->in[k]].data &&
-                !is_made(plan, id, op->in[k]))
-                return false;
-    }
+    for (int i = 0; i < plan->count; i++)
+        for (int k = 0; plan->parts[i].home == home && k < plan->parts[i].in_count; k++) {
+            const int t = plan->parts[i].in[k];
+            const bool own = is_variable(plan, home) && t >= 0 && is_made(plan, home, t);
+            if (t >= 0 && !known[t] && !plan->graph->tensors[t].data && !own) return false;
+        }
     return true;
 }
 
@@ -304,24 +241,17 @@ static bool is_group_ready(const Plan *plan, int id, const bool *known)
  * anything. */
 static CornuStatus put_ready(Plan *plan, bool *known, bool *done, bool *put, bool *left)
 {
-    const CornuLiteGraph *graph = plan->graph;
-    const int             count = graph->operator_count;
     *put = *left = false;
-    for (int g = 0; g < variable_count(plan); g++) {
-        if (plan->homes[g] != g || done[count + g]) continue;
+    for (int i = 0; i < plan->count; i++) {
+        if (plan->parts[i].home != i || done[i]) continue;
         *left = true;
-        if (!is_group_ready(plan, g, known)) continue;
-        CORNU__TRY(put_group(plan, g));
-        give_all(plan, g, known);
-        done[count + g] = *put = true;
-    }
-    for (int i = 0; i < count; i++) {
-        const CornuLiteOperator *op = &graph->operators[i];
-        if (plan->groups[i] != NO_GROUP || done[i]) continue;
-        *left = true;
-        if (!is_ready(plan, known, op)) continue;
-        CORNU__TRY(cornu__lite_put_operator(plan->of, i));
-        for (int k = 0; k < op->out_count; k++) known[op->out[k]] = true;
+        if (!is_ready(plan, i, known)) continue;
+        CORNU__TRY(is_variable(plan, i)
+                       ? put_group(plan, i)
+                       : cornu__lite_put_operator(plan->of, i - plan->graph->variable_count));
+        for (int k = 0; k < plan->count; k++)
+            for (int n = 0; plan->parts[k].home == i && n < plan->parts[k].out_count; n++)
+                known[plan->parts[k].out[n]] = true;
         done[i] = *put = true;
     }
     return CORNU_OK;
@@ -337,28 +267,42 @@ static CornuStatus put_all(Plan *plan, bool *known, bool *done)
     return left ? cornu__fail(CORNU_ERR_FORMAT, "its variables need each other") : CORNU_OK;
 }
 
+static void list_parts(Plan *plan)
+{
+    const CornuLiteGraph *graph = plan->graph;
+    for (int i = 0; i < plan->count; i++) {
+        if (is_variable(plan, i)) {
+            const CornuLiteVariable *variable = &graph->variables[i];
+            plan->parts[i] = (Part){ &variable->next, &variable->now, 1, 1, i };
+        } else {
+            const CornuLiteOperator *op = &graph->operators[i - graph->variable_count];
+            plan->parts[i] = (Part){ op->in, op->out, op->in_count, op->out_count, i };
+        }
+    }
+}
+
 CornuStatus cornu__lite_put_operators(const CornuLiteOnnx *of)
 {
     const CornuLiteGraph *graph = of->graph;
-    const size_t operators = (size_t)graph->operator_count, tensors = (size_t)graph->tensor_count;
-    const size_t variables = (size_t)graph->variable_count, nodes = operators + variables;
-    if (!variables) {
+    const size_t          tensors = (size_t)graph->tensor_count;
+    const size_t          count = (size_t)graph->operator_count + (size_t)graph->variable_count;
+    if (!graph->variable_count) {
         for (int i = 0; i < graph->operator_count; i++)
             CORNU__TRY(cornu__lite_put_operator(of, i));
         return CORNU_OK;
     }
-    bool *flags = cornu__allocate(2 * tensors + 3 * nodes, sizeof *flags);
-    int  *numbers = cornu__allocate(nodes, sizeof *numbers);
-    Plan  plan = { .of = of, .graph = graph, .groups = numbers, .tensors = flags };
-    CornuStatus status = flags && numbers ? CORNU_OK : CORNU_ERR_MEMORY;
+    bool *flags = cornu__allocate(2 * tensors + 3 * count, sizeof *flags);
+    Plan  plan = { .of = of, .graph = graph, .count = (int)count, .tensors = flags,
+                   .parts = cornu__allocate(count, sizeof *plan.parts) };
+    CornuStatus status = flags && plan.parts ? CORNU_OK : CORNU_ERR_MEMORY;
     if (!status) {
-        plan.homes = numbers + operators;
         plan.ahead = flags + 2 * tensors;
-        plan.behind = plan.ahead + nodes;
+        plan.behind = plan.ahead + count;
+        list_parts(&plan);
         status = find_groups(&plan);
     }
-    if (!status) status = put_all(&plan, flags + tensors, plan.behind + nodes);
+    if (!status) status = put_all(&plan, flags + tensors, plan.behind + count);
     cornu__release(flags);
-    cornu__release(numbers);
+    cornu__release(plan.parts);
     return status;
 }

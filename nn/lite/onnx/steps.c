@@ -44,13 +44,13 @@ int cornu__lite_turned(const CornuLiteStepOnnx *step, int i, const int64_t *orde
     return cornu__onnx_transpose(step->to, cornu__lite_value(step, i), order, tensor->shape.rank);
 }
 
-static int64_t whole_at(const CornuLiteTensor *tensor, int64_t i)
+int64_t cornu__lite_whole_at(CornuLiteDtype dtype, const void *data, int64_t i)
 {
     int32_t narrow;
     int64_t wide;
-    memcpy(&narrow, (const char *)tensor->data + 4 * i, sizeof narrow);
-    if (tensor->dtype == CORNU_LITE_I32) return narrow;
-    memcpy(&wide, (const char *)tensor->data + 8 * i, sizeof wide);
+    memcpy(&narrow, (const char *)data + 4 * i, sizeof narrow);
+    if (dtype == CORNU_LITE_I32) return narrow;
+    memcpy(&wide, (const char *)data + 8 * i, sizeof wide);
     return wide;
 }
 
@@ -68,7 +68,7 @@ CornuStatus cornu__lite_list(const CornuLiteStepOnnx *step, int i, int most, int
                            "%d", i, (long long)given, most);
     *count = (int)given;
     for (int k = 0; k < *count; k++)
-        list[k] = whole_at(tensor, k);
+        list[k] = cornu__lite_whole_at(tensor->dtype, tensor->data, k);
     return CORNU_OK;
 }
 

@@ -3,31 +3,31 @@
 
 #include "../../../device/integer_internal.h"
 
-typedef CornuLiteStepOnnx Step;
+enum { AXES = 2, MOST_AXES = 3, IMAGE = 4, VOLUME = 5 };
 
-enum { H, W, AXES, IMAGE = 4, VOLUME = 5 };
-
-/* The window of an operator; filters have their extents at `first`. */
+/* The window of an operator over two or three axes. */
 typedef struct {
-    int64_t size[AXES], strides[AXES], dilations[AXES], pads[2 * AXES];
+    int     axes;
+    int64_t size[MOST_AXES], strides[MOST_AXES], dilations[MOST_AXES], pads[2 * MOST_AXES];
     bool    automatic;   /* the padding depends on an open extent: the runtime finds it */
 } Window;
 
-static Window window_of(const Step *step, const CornuLiteTensor *x, int64_t height, int64_t width)
+static Window window_of(const Step *step, const CornuLiteTensor *x, const int64_t *size)
 {
-    const CornuLiteOptions *options = &step->op->options;
-    Window                  w = {
-        .size = { height, width },
-        .strides = { options->stride_h, options->stride_w },
-        .dilations = { larger(options->dilation_h, 1), larger(options->dilation_w, 1) },
-    };
-    for (int i = 0; i < AXES; i++) {
+    const CornuLiteOptions *o = &step->op->options;
+    const int32_t strides[] = { o->stride_d, o->stride_h, o->stride_w };
+    const int32_t dilations[] = { o->dilation_d, o->dilation_h, o->dilation_w };
+    const bool    same = o->padding == CORNU_LITE_SAME;
+    Window        w = { .axes = x->shape.rank - 2 };
+    for (int i = 0; i < w.axes; i++) {
         const int64_t extent = x->shape.extent[1 + i];
-        const bool    same = options->padding == CORNU_LITE_SAME;
+        w.size[i] = size[i];
+        w.strides[i] = larger(strides[MOST_AXES - w.axes + i], 1);
+        w.dilations[i] = larger(dilations[MOST_AXES - w.axes + i], 1);
         w.automatic |= extent < 0 && same && w.strides[i] > 1;
         cornu__padding(same ? CORNU_SAME : CORNU_VALID,
                        extent < 0 ? w.size[i] * w.dilations[i] : extent, w.size[i], w.strides[i],
-                       w.dilations[i], &w.pads[i], &w.pads[AXES + i]);
+                       w.dilations[i], &w.pads[i], &w.pads[w.axes + i]);
     }
     return w;
 }
@@ -35,7 +35,7 @@ static Window window_of(const Step *step, const CornuLiteTensor *x, int64_t heig
 static CornuOnnxAttribute padding_of(const Window *w)
 {
     if (w->automatic) return (CornuOnnxAttribute){ .name = "auto_pad", .text = "SAME_UPPER" };
-    return (CornuOnnxAttribute){ .name = "pads", .integers = w->pads, .count = 2 * AXES };
+    return (CornuOnnxAttribute){ .name = "pads", .integers = w->pads, .count = 2 * w->axes };
 }
 
 static int channels_first(const Step *step, int i)
@@ -60,20 +60,22 @@ static CornuStatus check_filters(const Step *step, int i)
                                          "C)");
 }
 
-static CornuStatus convolve(const Step *step, const int64_t *order, int64_t groups)
+/* `size`: of the filters, whose axes are ONNX' in this order. */
+static CornuStatus convolve(const Step *step, const int64_t *size, const int64_t *order,
+                            int64_t groups)
 {
-    const CornuShape own = cornu__lite_operand(step, 1)->shape;
-    const Window     w = window_of(step, cornu__lite_operand(step, 0), own.extent[1],
-                                   own.extent[2]);
-    int              in[] = { 0, 0, 0 };
-    in[0] = channels_first(step, 0);
+    const Window w = window_of(step, cornu__lite_operand(step, 0), size);
+    const int    rank = w.axes + 2;
+    int          in[] = { 0, 0, 0 };
+    in[0] = cornu__onnx_channels_first(step->to, cornu__lite_value(step, 0), rank);
     in[1] = cornu__lite_turned(step, 1, order);
     in[2] = cornu__lite_value(step, 2);
-    return give(step, CORNU__ONNX_NODE(step->to, "Conv", in,
-                                       { .name = "strides", .integers = w.strides, .count = AXES },
-                                       { .name = "dilations", .integers = w.dilations,
-                                         .count = AXES },
-                                       padding_of(&w), { .name = "group", .whole = groups }));
+    const int y = CORNU__ONNX_NODE(step->to, "Conv", in,
+                                   { .name = "strides", .integers = w.strides, .count = w.axes },
+                                   { .name = "dilations", .integers = w.dilations,
+                                     .count = w.axes },
+                                   padding_of(&w), { .name = "group", .whole = groups });
+    return cornu__lite_give(step, cornu__onnx_channels_last(step->to, y, rank));
 }
 
 /* (F, H, W, C / groups) as (F, C / groups, H, W) */
@@ -86,7 +88,7 @@ static CornuStatus convolution(const Step *step)
     if (channels < seen || channels % seen)
         return cornu__fail(CORNU_ERR_FORMAT, "x has %lld channels, filters %lld",
                            (long long)channels, (long long)seen);
-    return convolve(step, order, channels / seen);
+    return convolve(step, cornu__lite_operand(step, 1)->shape.extent + 1, order, channels / seen);
 }
 
 /* (1, H, W, C m) as (C m, 1, H, W) */
@@ -99,7 +101,7 @@ static CornuStatus depthwise(const Step *step)
     if (channels < 1 || made % channels || cornu__lite_operand(step, 1)->shape.extent[0] != 1)
         return cornu__fail(CORNU_ERR_FORMAT, "x has %lld channels, the result %lld",
                            (long long)channels, (long long)made);
-    return convolve(step, order, channels);
+    return convolve(step, cornu__lite_operand(step, 1)->shape.extent + 1, order, channels);
 }
 
 /* (F, H, W, C) as (C, F, H, W), operand 1. The padding is that of the convolution from the result
@@ -113,7 +115,7 @@ CornuStatus cornu__lite_transposed(const Step *step, int x, int bias)
     const CornuShape made = cornu__lite_result(step)->shape;
     if (from.rank != IMAGE || made.rank != IMAGE)
         return cornu__fail(CORNU_ERR_FORMAT, "its operand and its result are not images");
-    Window  w = window_of(step, cornu__lite_result(step), own.extent[1], own.extent[2]);
+    Window  w = window_of(step, cornu__lite_result(step), own.extent + 1);
     int64_t beyond[AXES];
     for (int i = 0; i < AXES; i++) {
         const int64_t in = from.extent[1 + i], out = made.extent[1 + i];
@@ -139,36 +141,12 @@ static CornuStatus transposed(const Step *step) { return cornu__lite_transposed(
 /* (D, H, W, C, F) as (F, C, D, H, W) */
 static CornuStatus convolution_3d(const Step *step)
 {
-    enum { SPACE = 3 };
-    const CornuLiteOptions *options = &step->op->options;
-    const int64_t           order[] = { 4, 3, 0, 1, 2 };
-    const int64_t           strides[] = { larger(options->stride_d, 1),
-                                          larger(options->stride_h, 1),
-                                          larger(options->stride_w, 1) };
-    const int64_t           dilations[] = { larger(options->dilation_d, 1),
-                                            larger(options->dilation_h, 1),
-                                            larger(options->dilation_w, 1) };
-    int64_t                 pads[2 * SPACE];
+    const int64_t    order[] = { 4, 3, 0, 1, 2 };
     const CornuShape x = cornu__lite_operand(step, 0)->shape;
     const CornuShape filter = cornu__lite_operand(step, 1)->shape;
     if (filter.rank != VOLUME || filter.extent[3] != x.extent[4])
         return cornu__fail(CORNU_ERR_FORMAT, "its filters have no shape (D, H, W, C, F)");
-    for (int i = 0; i < SPACE; i++) {
-        const bool same = options->padding == CORNU_LITE_SAME;
-        if (x.extent[1 + i] < 0 && same && strides[i] > 1)
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "volumes of unknown size");
-        cornu__padding(same ? CORNU_SAME : CORNU_VALID,
-                       x.extent[1 + i] < 0 ? filter.extent[i] * dilations[i] : x.extent[1 + i],
-                       filter.extent[i], strides[i], dilations[i], &pads[i], &pads[SPACE + i]);
-    }
-    int in[] = { cornu__onnx_channels_first(step->to, cornu__lite_value(step, 0), VOLUME), 0, 0 };
-    in[1] = cornu__lite_turned(step, 1, order);
-    in[2] = cornu__lite_value(step, 2);
-    const int y = CORNU__ONNX_NODE(step->to, "Conv", in,
-                                   { .name = "strides", .integers = strides, .count = SPACE },
-                                   { .name = "dilations", .integers = dilations, .count = SPACE },
-                                   { .name = "pads", .integers = pads, .count = 2 * SPACE });
-    return cornu__lite_give(step, cornu__onnx_channels_last(step->to, y, VOLUME));
+    return convolve(step, filter.extent, order, 1);
 }
 
 /* ---- Pools ---- */
@@ -187,8 +165,8 @@ static CornuStatus pool(const Step *step)
     const bool              squares = step->op->code == CORNU_LITE_L2_POOL_2D;
     const bool              most = step->op->code == CORNU_LITE_MAX_POOL_2D;
     const CornuLiteOptions *options = &step->op->options;
-    const Window w = window_of(step, cornu__lite_operand(step, 0), options->filter_h,
-                               options->filter_w);
+    const int64_t size[] = { options->filter_h, options->filter_w };
+    const Window  w = window_of(step, cornu__lite_operand(step, 0), size);
     const CornuOnnxAttribute attributes[] = {
         { .name = "kernel_shape", .integers = w.size, .count = AXES },
         { .name = "strides", .integers = w.strides, .count = AXES }, padding_of(&w),
