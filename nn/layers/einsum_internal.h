@@ -4,7 +4,7 @@
 
 #include "../../tensor/ops.h"
 
-enum { CORNU_EINSUM_OPERANDS = 8 };
+enum { CORNU_EINSUM_OPERANDS = 16 };
 
 /*
  * keras.ops.einsum: "bqm,mnh->bqnh" multiplies elements whose letters agree and sums over the
