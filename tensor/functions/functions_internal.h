@@ -17,6 +17,15 @@
 
 #include "../ops.h"
 
+/* ---- axes.c: of any dtype ---- */
+
+CornuTensor *cornu__slice_axis(CornuTensor *x, int axis, int64_t begin, int64_t end);
+/* With an axis of extent 1 before axis `at`; without axis `at`, of extent 1. */
+CornuTensor *cornu__add_axis(CornuTensor *x, int at);
+CornuTensor *cornu__drop_axis(CornuTensor *x, int at);
+/* With so many elements of this value before and after those of an axis. Not of bool. */
+CornuTensor *cornu__pad_axis(CornuTensor *x, int axis, int64_t before, int64_t after, double value);
+
 /* ---- logarithms.c ---- */
 
 CornuTensor *cornu__log1p(CornuTensor *x);                           /* log(1 + x) */

@@ -9,6 +9,7 @@
 #ifndef CORNU_NN_OPERATION_INTERNAL_H
 #define CORNU_NN_OPERATION_INTERNAL_H
 
+#include "../../../tensor/functions/functions_internal.h"
 #include "../../formats/json_internal.h"
 #include "../layer_internal.h"
 
@@ -182,13 +183,6 @@ static inline CornuTensor *cornu__like(CornuTensor *x, double value)
 {
     return x ? cornu_op_constant_like(x, value) : NULL;
 }
-
-/* x[begin:end] along an axis. */
-CornuTensor *cornu__slice_axis(CornuTensor *x, int axis, int64_t begin, int64_t end);
-
-/* With an axis of extent 1 before axis `at`; without axis `at`, of extent 1. */
-CornuTensor *cornu__add_axis(CornuTensor *x, int at);
-CornuTensor *cornu__drop_axis(CornuTensor *x, int at);
 
 /* x broadcast to this shape by the rules of NumPy. */
 CornuTensor *cornu__broadcast_to(CornuTensor *x, CornuShape shape);

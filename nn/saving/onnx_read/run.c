@@ -362,40 +362,19 @@ CornuStatus cornu__axes_of(const CornuReadStep *step, const char *name, int i, i
 
 /* ---- Ops ---- */
 
-CornuTensor *cornu__read_moved_axis(CornuTensor *x, int from, int to)
-{
-    int order[CORNU_MAX_RANK] = { 0 }, at = 0;
-    if (!x || from == to) return x;
-    for (int i = 0; i < cornu__rank_of(x); i++) {
-        if (at == from) at++;
-        order[i] = i == to ? from : at++;
-    }
-    return cornu_op_transpose(x, order);
-}
-
 CornuTensor *cornu__reshaped(CornuTensor *x, int rank, const int64_t *extents)
 {
     return x ? cornu_op_reshape(x, cornu_shape_from(rank, extents)) : NULL;
 }
 
-CornuTensor *cornu__part_of(CornuTensor *x, int axis, int64_t begin, int64_t size)
-{
-    int64_t starts[CORNU_MAX_RANK] = { 0 }, sizes[CORNU_MAX_RANK] = { 0 };
-    if (!x) return NULL;
-    for (int i = 0; i < cornu__rank_of(x); i++) sizes[i] = cornu__extent_of(x, i);
-    starts[axis] = begin;
-    sizes[axis] = size;
-    return cornu_op_slice(x, starts, sizes);
-}
-
 CornuTensor *cornu__read_channels_last(CornuTensor *x)
 {
-    return x && cornu__rank_of(x) > 2 ? cornu__read_moved_axis(x, 1, cornu__rank_of(x) - 1) : x;
+    return x && cornu__rank_of(x) > 2 ? cornu__move_axis(x, 1, cornu__rank_of(x) - 1) : x;
 }
 
 CornuTensor *cornu__read_channels_first(CornuTensor *x)
 {
-    return x && cornu__rank_of(x) > 2 ? cornu__read_moved_axis(x, cornu__rank_of(x) - 1, 1) : x;
+    return x && cornu__rank_of(x) > 2 ? cornu__move_axis(x, cornu__rank_of(x) - 1, 1) : x;
 }
 
 CornuTensor *cornu__count_along(CornuGraph *graph, CornuDtype dtype, int rank, int axis,

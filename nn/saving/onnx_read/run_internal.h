@@ -10,7 +10,8 @@
 #ifndef CORNU_NN_ONNX_RUN_INTERNAL_H
 #define CORNU_NN_ONNX_RUN_INTERNAL_H
 
-#include "../../../tensor/ops.h"
+#include "../../../tensor/functions/functions_internal.h"
+#include "../../layers/layer_internal.h"
 #include "parse_internal.h"
 
 typedef struct CornuReadRun CornuReadRun;
@@ -83,7 +84,7 @@ struct CornuReadRow {
         CornuComparison comparison;
         const char     *name;
     };
-    CornuReadNumber numbers[2];
+    CornuReadNumber numbers[3];
 };
 
 #define FAMILY(name) extern const CornuReadRow cornu__read_##name[];
@@ -188,11 +189,12 @@ CornuStatus cornu__cannot(const char *what, const char *why);
 
 /* ---- For rules: ops ---- */
 
-/* Moves an axis to another place. */
-CornuTensor *cornu__read_moved_axis(CornuTensor *x, int from, int to);
 CornuTensor *cornu__reshaped(CornuTensor *x, int rank, const int64_t *extents);
-/* Begins..begin + size along one axis. */
-CornuTensor *cornu__part_of(CornuTensor *x, int axis, int64_t begin, int64_t size);
+/* Elements from `begin` on along one axis. */
+static inline CornuTensor *cornu__part_of(CornuTensor *x, int axis, int64_t begin, int64_t size)
+{
+    return cornu__slice_axis(x, axis, begin, begin + size);
+}
 /* (B, C, …) to (B, …, C), and back. */
 CornuTensor *cornu__read_channels_last(CornuTensor *x);
 CornuTensor *cornu__read_channels_first(CornuTensor *x);

@@ -22,7 +22,6 @@ static CornuTensor *apart(CornuTensor *x, int64_t heads)
 static CornuTensor *together(CornuTensor *x)
 {
     x = cornu_op_transpose(x, (const int[]){ 0, 2, 1, 3 });
-    if (!x) return NULL;
     const CornuShape s = cornu_tensor_shape(x);
     return cornu_op_reshape(x, cornu_shape(s.extent[0], s.extent[1], s.extent[2] * s.extent[3]));
 }
@@ -32,10 +31,9 @@ static CornuTensor *shared(CornuTensor *x, int64_t heads)
 {
     const CornuShape s = cornu_tensor_shape(x);
     if (s.extent[1] == heads) return x;
-    const int64_t times = heads / s.extent[1];
-    x = cornu_op_reshape(x, cornu_shape(s.extent[0], s.extent[1], 1, s.extent[2], s.extent[3]));
-    x = cornu_op_broadcast(x, cornu_shape(s.extent[0], s.extent[1], times, s.extent[2],
-                                          s.extent[3]));
+    x = cornu_op_broadcast(cornu__add_axis(x, 2), cornu_shape(s.extent[0], s.extent[1],
+                                                              heads / s.extent[1], s.extent[2],
+                                                              s.extent[3]));
     return cornu_op_reshape(x, cornu_shape(s.extent[0], heads, s.extent[2], s.extent[3]));
 }
 
@@ -43,15 +41,16 @@ static CornuTensor *shared(CornuTensor *x, int64_t heads)
 
 static CornuTensor *term_of(CornuTensor *allowed)
 {
-    if (!allowed) return NULL;
     const CornuType type = cornu_type_from(CORNU_F32, cornu_tensor_shape(allowed));
     CornuGraph     *graph = cornu_tensor_graph(allowed);
     return cornu_op_select(allowed, cornu_op_constant(graph, type, 0.0),
                            cornu_op_constant(graph, type, -INFINITY));
 }
 
-static CornuTensor *sum_of(CornuTensor *a, CornuTensor *b) { return a && b ? cornu_op_add(a, b)
-                                                                           : a ? a : b; }
+static CornuTensor *sum_of(CornuTensor *a, CornuTensor *b)
+{
+    return a && b ? cornu_op_add(a, b) : a ? a : b;
+}
 
 /* The mask, which may be shorter than the S steps; the others are left out. */
 static CornuTensor *given_term(CornuReadStep *step, int64_t S)
@@ -61,9 +60,8 @@ static CornuTensor *given_term(CornuReadStep *step, int64_t S)
     const int last = cornu__rank_of(mask) - 1;
     if (last < 0) return cornu__fail_null(CORNU_ERR_SHAPE, "a mask of rank 0");
     if (cornu__dtype_of(mask) == CORNU_BOOL) mask = term_of(mask);
-    int64_t low[CORNU_MAX_RANK] = { 0 }, high[CORNU_MAX_RANK] = { 0 };
-    high[last] = S - cornu__extent_of(mask, last);
-    return high[last] > 0 ? cornu_op_pad(mask, low, high, -INFINITY) : mask;
+    const int64_t more = S - cornu__extent_of(mask, last);
+    return more > 0 ? cornu__pad_axis(mask, last, 0, more, -INFINITY) : mask;
 }
 
 /* Of steps before the query: those of the past, or of each row's own number of valid steps. */
@@ -113,10 +111,9 @@ static CornuTensor *probabilities(CornuTensor *scores, CornuTensor *term)
     if (!term || !scores) return cornu_op_softmax(scores);
     CornuTensor *most = cornu_op_reduce_max(
         term, INT64_C(1) << (cornu__rank_of(term) - 1), true);
-    CornuTensor *none = cornu_op_compare(most, CORNU_EQUAL, most
-        ? cornu_op_constant_like(most, -INFINITY) : NULL);
+    CornuTensor *none = cornu_op_compare(most, CORNU_EQUAL, cornu_op_constant_like(most, -INFINITY));
     CornuTensor *zero = cornu_op_constant_like(scores, 0.0);
-    none = none ? cornu_op_broadcast(none, cornu_tensor_shape(scores)) : NULL;
+    none = cornu_op_broadcast(none, cornu_tensor_shape(scores));
     return cornu_op_select(none, zero, cornu_op_softmax(cornu_op_select(none, zero, scores)));
 }
 
@@ -157,28 +154,23 @@ static CornuStatus read_attention(CornuReadStep *step)
 /* Part `which` of two of the last axis: its halves, or with `pairs` every second element. */
 static CornuTensor *part(CornuTensor *x, int which, bool pairs)
 {
-    if (!x) return NULL;
-    CornuShape    s = cornu_tensor_shape(x);
-    const int     last = s.rank - 1;
-    const int64_t half = s.extent[last] / 2;
+    CornuShape    two = cornu_tensor_shape(x);
+    const int     last = two.rank - 1;
+    const int64_t half = cornu__extent_of(x, last) / 2;
     if (!pairs) return cornu__part_of(x, last, which * half, half);
-    s.extent[last] = half;
-    CornuShape two = s;
+    two.extent[last] = half;
     two.extent[two.rank++] = 2;
-    x = cornu__part_of(cornu_op_reshape(x, two), last + 1, which, 1);
-    return cornu_op_reshape(x, s);
+    return cornu__drop_axis(cornu__part_of(cornu_op_reshape(x, two), last + 1, which, 1), last + 1);
 }
 
 /* The parts a and b, joined again. */
 static CornuTensor *joined(CornuTensor *a, CornuTensor *b, bool pairs)
 {
-    if (!a || !b) return NULL;
-    CornuShape s = cornu_tensor_shape(a), one = s;
+    CornuShape s = cornu_tensor_shape(a);
     const int  last = s.rank - 1;
     if (!pairs) return cornu_op_concat((CornuTensor *[]){ a, b }, 2, last);
-    one.extent[one.rank++] = 1;
+    CornuTensor *both[] = { cornu__add_axis(a, s.rank), cornu__add_axis(b, s.rank) };
     s.extent[last] *= 2;
-    CornuTensor *both[] = { cornu_op_reshape(a, one), cornu_op_reshape(b, one) };
     return cornu_op_reshape(cornu_op_concat(both, 2, last + 1), s);
 }
 
@@ -189,8 +181,7 @@ static CornuTensor *angles(CornuReadStep *step, int i)
     if (positions) x = cornu_op_gather(x, positions);
     if (!x || cornu__rank_of(x) != 3) return cornu__fail_null(CORNU_ERR_SHAPE, "angles of rank %d",
                                                               cornu__rank_of(x));
-    const CornuShape s = cornu_tensor_shape(x);
-    return cornu_op_reshape(x, cornu_shape(s.extent[0], 1, s.extent[1], s.extent[2]));
+    return cornu__add_axis(x, 1);
 }
 
 static CornuStatus read_rotary(CornuReadStep *step)

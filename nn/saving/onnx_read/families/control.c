@@ -125,12 +125,7 @@ static CornuStatus stack_rows(CornuReadStep *step, int i, CornuReadOperand *cons
     for (int k = 0; k < count; k++) {
         CornuTensor *row = as_tensor(step->run, &turns[k][result]);
         if (!row) return cornu_error_take();
-        const CornuShape shape = cornu_tensor_shape(row);
-        int64_t          extents[CORNU_MAX_RANK] = { 1 };
-        if (shape.rank == CORNU_MAX_RANK) return cornu__cannot("a result of rank over 8", "");
-        memcpy(extents + 1, shape.extent, (size_t)shape.rank * sizeof *extents);
-        rows[k] = cornu__reshaped(row, shape.rank + 1, extents);
-        if (!rows[k]) return cornu_error_take();
+        if (!(rows[k] = cornu__add_axis(row, 0))) return cornu_error_take();
     }
     if (count == 0) return cornu__cannot("a Loop without turns", "its results have no type");
     return cornu__result(step, i, count > 1 ? cornu_op_concat(rows, count, 0) : rows[0]);
@@ -303,7 +298,7 @@ static CornuStatus scan(CornuReadStep *step, const CornuReadBody *body)
         if (!x) return cornu_error_take();
         CORNU__TRY(cornu__axis_of(layout.in_axes[i], cornu__rank_of(x), &axis));
         if (!layout.same) {
-            x = cornu__read_moved_axis(x, axis, 0);
+            x = cornu__move_axis(x, axis, 0);
             if (x && layout.in_turned[i]) x = cornu_op_flip(x, 0);
         }
         if (!(sliced[i] = x)) return cornu_error_take();
@@ -337,7 +332,7 @@ static CornuStatus scan(CornuReadStep *step, const CornuReadBody *body)
         CORNU__TRY(cornu__axis_of(layout.out_axes[i - states], cornu__rank_of(y), &axis));
         if (!layout.same) {
             if (layout.out_turned[i - states]) y = cornu_op_flip(y, 0);
-            y = cornu__read_moved_axis(y, 0, axis);
+            y = cornu__move_axis(y, 0, axis);
         }
         CORNU__TRY(cornu__result(step, i, y));
     }

@@ -6,17 +6,6 @@
 
 #include <string.h>
 
-/* The tensor as (…, height, width, last): one axis gets a height of 1. */
-static CornuTensor *with_height(CornuTensor *x, int axis, int axes)
-{
-    if (!x || axes != 1) return x;
-    const CornuShape shape = cornu_tensor_shape(x);
-    int64_t          extents[CORNU_MAX_RANK];
-    for (int i = 0; i <= shape.rank; i++)
-        extents[i] = i == axis ? 1 : shape.extent[i < axis ? i : i - 1];
-    return cornu__reshaped(x, shape.rank + 1, extents);
-}
-
 /* Filters (F, C, …) as (…, C, F), and their last two axes as 2-D ones. */
 static CornuTensor *filter_of(const CornuReadStep *step, CornuTensor *w)
 {
@@ -25,7 +14,7 @@ static CornuTensor *filter_of(const CornuReadStep *step, CornuTensor *w)
     cornu__filter_shape(cornu_tensor_shape(w), order);
     CornuTensor *filter = step->in[1].filter;
     if (!filter) filter = cornu_op_transpose(w, order);
-    return with_height(filter, 0, cornu__rank_of(w) - 2);
+    return cornu__rank_of(w) == 3 ? cornu__add_axis(filter, 0) : filter;
 }
 
 /* The last two axes of the window. */
@@ -48,43 +37,49 @@ static CornuTensor *with_bias(CornuReadStep *step, CornuTensor *y)
     return bias ? cornu_op_add(y, bias) : y;
 }
 
+/* x (B, C, …) with channels last and, of one axis, a height of 1; and y back. */
+static CornuTensor *images_of(CornuTensor *x)
+{
+    const int rank = cornu__rank_of(x);
+    x = cornu__read_channels_last(x);
+    return rank == 3 ? cornu__add_axis(x, 1) : x;
+}
+
+static CornuTensor *from_images(CornuTensor *y, int axes)
+{
+    return cornu__read_channels_first(axes == 1 ? cornu__drop_axis(y, 1) : y);
+}
+
 /* x (B, D, H, W, C) as (B D, H, W, C), and back. */
 static CornuTensor *folded(CornuTensor *x)
 {
-    if (!x) return NULL;
-    const int64_t *e = (const int64_t[]){ cornu__extent_of(x, 0), cornu__extent_of(x, 1),
-                                          cornu__extent_of(x, 2), cornu__extent_of(x, 3),
-                                          cornu__extent_of(x, 4) };
-    return cornu__reshaped(x, 4, (const int64_t[]){ e[0] * e[1], e[2], e[3], e[4] });
+    const CornuShape s = cornu_tensor_shape(x);
+    return cornu_op_reshape(x, cornu_shape(s.extent[0] * s.extent[1], s.extent[2], s.extent[3],
+                                           s.extent[4]));
 }
 
 static CornuTensor *unfolded(CornuTensor *x, int64_t b, int64_t d)
 {
-    return cornu__reshaped(x, 5, (const int64_t[]){ b, d, cornu__extent_of(x, 1),
-                                                    cornu__extent_of(x, 2),
-                                                    cornu__extent_of(x, 3) });
+    const CornuShape s = cornu_tensor_shape(x);
+    return cornu_op_reshape(x, cornu_shape(b, d, s.extent[1], s.extent[2], s.extent[3]));
 }
 
 /* Planes of zeros before and after; negative numbers remove planes. */
 static CornuTensor *padded_depth(CornuTensor *x, int64_t low, int64_t high)
 {
-    const int64_t before[CORNU_MAX_RANK] = { 0, low > 0 ? low : 0 };
-    const int64_t after[CORNU_MAX_RANK] = { 0, high > 0 ? high : 0 };
     const int64_t first = low < 0 ? -low : 0, last = high < 0 ? -high : 0;
     const int64_t depth = cornu__extent_of(x, 1);
     if (x && first + last > depth)
         return cornu__fail_null(CORNU_ERR_SHAPE, "the padding removes all of %lld planes",
                                 (long long)depth);
     if (first || last) x = cornu__part_of(x, 1, first, depth - first - last);
-    return x ? cornu_op_pad(x, before, after, 0.0) : NULL;
+    return cornu__pad_axis(x, 1, larger(low, 0), larger(high, 0), 0.0);
 }
 
 /* The filter of depth d, (h, w, C, F). */
 static CornuTensor *layer_of(CornuTensor *filter, int64_t d)
 {
-    if (!filter) return NULL;
-    const CornuShape s = cornu_tensor_shape(filter);
-    return cornu__reshaped(cornu__part_of(filter, 0, d, 1), 4, s.extent + 1);
+    return cornu__drop_axis(cornu__part_of(filter, 0, d, 1), 0);
 }
 
 /* Over three axes: the sum over the depth of the filter of convolutions of planes. */
@@ -106,25 +101,17 @@ static CornuStatus read_conv(CornuReadStep *step)
 {
     CornuTensor    *x = cornu__operand_of(step, 0), *w = cornu__operand_of(step, 1);
     CornuReadWindow window;
-    if (!x || !w) return cornu_error_take();
     if (cornu__rank_of(w) != cornu__rank_of(x))
         return cornu__fail(CORNU_ERR_SHAPE, "x has rank %d and the filters %d", cornu__rank_of(x),
                            cornu__rank_of(w));
-    CORNU__TRY(cornu__read_window(step, cornu_tensor_shape(x),
-                                  (const int64_t[]){ cornu__extent_of(w, 2),
-                                      cornu__rank_of(w) > 3 ? cornu__extent_of(w, 3) : 0,
-                                      cornu__rank_of(w) > 4 ? cornu__extent_of(w, 4) : 0 },
-                                  &window));
+    const CornuShape filters = cornu_tensor_shape(w);
+    CORNU__TRY(cornu__read_window(step, cornu_tensor_shape(x), filters.extent + 2, &window));
     const CornuConvolution plane = plane_of(&window, cornu__whole(step, "group", 1));
-    x = with_height(cornu__read_channels_last(x), 1, window.axes);
+    x = images_of(x);
     CornuTensor *filter = filter_of(step, w);
     CornuTensor *y = window.axes == 3 ? conv3d(x, filter, &window, &plane)
                                       : cornu_op_conv2d(x, filter, &plane);
-    y = with_bias(step, y);
-    if (y && window.axes == 1)
-        y = cornu__reshaped(y, 3, (const int64_t[]){ cornu__extent_of(y, 0), cornu__extent_of(y, 2),
-                                                     cornu__extent_of(y, 3) });
-    return cornu__result(step, 0, cornu__read_channels_first(y));
+    return cornu__result(step, 0, from_images(with_bias(step, y), window.axes));
 }
 
 /* ---- ConvTranspose ---- */
@@ -207,15 +194,10 @@ static CornuTensor *transposed_plane(CornuTensor *x, CornuTensor *filter, int64_
 /* x with stride - 1 zeros after each plane. */
 static CornuTensor *spread(CornuTensor *x, int64_t stride)
 {
-    if (!x || stride == 1) return x;
-    const CornuShape s = cornu_tensor_shape(x);
-    const int64_t    from[] = { s.extent[0], s.extent[1], 1, s.extent[2], s.extent[3],
-                                s.extent[4] };
-    const int64_t    to[] = { s.extent[0], s.extent[1] * stride, s.extent[2], s.extent[3],
-                              s.extent[4] };
-    const int64_t    none[CORNU_MAX_RANK] = { 0 }, high[CORNU_MAX_RANK] = { 0, 0, stride - 1 };
-    x = cornu__reshaped(x, 6, from);
-    return cornu__reshaped(x ? cornu_op_pad(x, none, high, 0.0) : NULL, 5, to);
+    if (stride == 1) return x;
+    CornuShape wide = cornu_tensor_shape(x);
+    wide.extent[1] *= stride;
+    return cornu_op_reshape(cornu__pad_axis(cornu__add_axis(x, 2), 2, 0, stride - 1, 0.0), wide);
 }
 
 static CornuTensor *transposed3d(CornuTensor *x, CornuTensor *filter,
@@ -239,23 +221,18 @@ static CornuStatus read_conv_transpose(CornuReadStep *step)
 {
     CornuTensor    *x = cornu__operand_of(step, 0), *w = cornu__operand_of(step, 1);
     CornuReadWindow window = { 0 };
-    if (!x || !w) return cornu_error_take();
     CORNU__TRY(transposed_window(step, cornu_tensor_shape(x), cornu_tensor_shape(w), &window));
     const int              axes = window.axes;
     const CornuConvolution plane = plane_of(&window, cornu__whole(step, "group", 1));
-    x = with_height(cornu__read_channels_last(x), 1, axes);
+    x = images_of(x);
     CornuTensor *filter = filter_of(step, w);
     CornuTensor *y = axes == 3 ? transposed3d(x, filter, &window, &plane)
                    : transposed_plane(x, filter, axes == 1 ? 1 : window.results[0],
                                       window.results[axes - 1], &plane);
-    if (y && axes == 1)
-        y = cornu__reshaped(y, 3, (const int64_t[]){ cornu__extent_of(y, 0), cornu__extent_of(y, 2),
-                                                     cornu__extent_of(y, 3) });
-    int64_t low[CORNU_MAX_RANK] = { 0 }, high[CORNU_MAX_RANK] = { 0 };
-    bool    pads = false;
-    for (int i = 0; i < axes; i++) pads |= (high[i + 1] = window.extra[i]) > 0;
-    if (pads && y) y = cornu_op_pad(y, low, high, 0.0);
-    return cornu__result(step, 0, cornu__read_channels_first(with_bias(step, y)));
+    const int height = axes == 1;
+    for (int i = 0; i < axes; i++)
+        if (window.extra[i]) y = cornu__pad_axis(y, 1 + height + i, 0, window.extra[i], 0.0);
+    return cornu__result(step, 0, from_images(with_bias(step, y), axes));
 }
 
 const CornuReadRow cornu__read_convolutions[] = {

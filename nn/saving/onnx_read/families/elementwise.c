@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "../../../../tensor/functions/functions_internal.h"
 #include "../../../layers/activations.h"
 
 static bool whole(CornuTensor *x) { return !cornu_dtype_is_float(cornu__dtype_of(x)); }

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "../../../../tensor/functions/functions_internal.h"
 
 /* ---- Activations ---- */
 
@@ -44,7 +43,7 @@ static CornuStatus read_gelu(CornuReadStep *step)
 static CornuTensor *turned(CornuTensor *x, bool turn)
 {
     const int rank = cornu__rank_of(x);
-    return turn && rank > 1 ? cornu__read_moved_axis(x, rank - 1, rank - 2) : x;
+    return turn && rank > 1 ? cornu__move_axis(x, rank - 1, rank - 2) : x;
 }
 
 static CornuStatus read_matmul(CornuReadStep *step)

@@ -15,7 +15,7 @@ static CornuTensor *projected(const Attention *a, CornuTensor *all, int64_t begi
 {
     const int64_t split[] = { a->batch, a->steps, a->heads, size / a->heads };
     CornuTensor  *part = cornu__reshaped(cornu__part_of(all, 2, begin, size), 4, split);
-    return cornu__read_moved_axis(part, 2, 1);
+    return cornu__move_axis(part, 2, 1);
 }
 
 /* x after `past` (2, B, heads, P, D), whose part `which` it is. */
@@ -25,7 +25,7 @@ static CornuTensor *after_past(const Attention *a, CornuTensor *x, int which)
     if (!past || !x) return x;
     const CornuShape s = cornu_tensor_shape(past);
     if (s.rank != 5) return cornu__fail_null(CORNU_ERR_SHAPE, "past has rank %d", s.rank);
-    past = cornu__reshaped(cornu__part_of(past, 0, which, 1), 4, s.extent + 1);
+    past = cornu__drop_axis(cornu__part_of(past, 0, which, 1), 0);
     return cornu_op_concat((CornuTensor *const[]){ past, x }, 2, 2);
 }
 
@@ -120,14 +120,11 @@ static CornuStatus attend(Attention *a)
     CornuTensor *in[] = { q, k, v, added(a, cornu__extent_of(k, 2)) };
     if (cornu_error_pending()) return cornu_error_take();
     CORNU__TRY(cornu__read_by(step, "Attention", in, 4, &y));
-    y = cornu__read_moved_axis(y, 2, 1);
+    y = cornu__move_axis(y, 2, 1);
     CORNU__TRY(cornu__result(step, 0, cornu__reshaped(y, 3, (const int64_t[]){
         a->batch, a->steps, width[2] })));
     if (!cornu__wanted(step, 1)) return CORNU_OK;
-    CornuShape pair = cornu_tensor_shape(k);
-    for (int i = pair.rank++; i > 0; i--) pair.extent[i] = pair.extent[i - 1];
-    pair.extent[0] = 1;
-    CornuTensor *both[] = { cornu_op_reshape(k, pair), cornu_op_reshape(v, pair) };
+    CornuTensor *both[] = { cornu__add_axis(k, 0), cornu__add_axis(v, 0) };
     return cornu__result(step, 1, cornu_op_concat(both, 2, 0));
 }
 

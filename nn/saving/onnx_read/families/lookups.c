@@ -48,23 +48,18 @@ static CornuTensor *rows_of(CornuTensor *table, CornuTensor *indices)
 /* One known index: a slice. */
 static CornuStatus take_one(CornuReadStep *step, CornuTensor *x, int axis, int64_t index)
 {
-    CornuShape    shape = cornu_tensor_shape(x), left = { 0 };
-    const int64_t extent = shape.extent[axis];
+    const int64_t extent = cornu__extent_of(x, axis);
     if (index < 0) index += extent;
     if (index < 0 || index >= extent)
         return cornu__fail(CORNU_ERR_VALUE, "index %lld of %lld", (long long)index,
                            (long long)extent);
-    for (int i = 0; i < shape.rank; i++)
-        if (i != axis) left.extent[left.rank++] = shape.extent[i];
-    x = cornu__part_of(x, axis, index, 1);
-    return cornu__result(step, 0, x ? cornu_op_reshape(x, left) : NULL);
+    return cornu__result(step, 0, cornu__drop_axis(cornu__part_of(x, axis, index, 1), axis));
 }
 
 static CornuStatus read_gather(CornuReadStep *step)
 {
     CornuTensor *x = cornu__operand_of(step, 0);
     int          axis;
-    if (!x) return cornu_error_take();
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "axis", 0), cornu__rank_of(x), &axis));
     const CornuShape at = cornu__operand_type(step, 1).shape;
     if (cornu__given(step, 1) && step->in[1].known.data && at.rank == 0)
@@ -76,7 +71,7 @@ static CornuStatus read_gather(CornuReadStep *step)
     CornuTensor *indices = indices_of(step, 1, from.extent[axis]);
     const int64_t number = cornu_shape_count(at), rest = from.extent[axis] > 0
                                ? cornu_shape_count(from) / from.extent[axis] : 0;
-    x = cornu__read_moved_axis(x, axis, 0);
+    x = cornu__move_axis(x, axis, 0);
     x = cornu__reshaped(x, 2, (const int64_t[]){ from.extent[axis], rest });
     x = rows_of(x, cornu__reshaped(indices, 1, &number));
     /* (indices, axes before, axes after) to (before, indices, after) */
@@ -85,12 +80,12 @@ static CornuStatus read_gather(CornuReadStep *step)
                                                                           : from.extent[i];
     if (before > 1) {
         x = cornu__reshaped(x, 3, (const int64_t[]){ number, before, after });
-        x = cornu__read_moved_axis(x, 0, 1);
+        x = cornu__move_axis(x, 0, 1);
     }
     for (int i = 0; i < axis; i++) to.extent[to.rank++] = from.extent[i];
     for (int i = 0; i < at.rank; i++) to.extent[to.rank++] = at.extent[i];
     for (int i = axis + 1; i < from.rank; i++) to.extent[to.rank++] = from.extent[i];
-    return cornu__result(step, 0, x ? cornu_op_reshape(x, to) : NULL);
+    return cornu__result(step, 0, cornu_op_reshape(x, to));
 }
 
 /* For each element of `shape` its place in a tensor of extents `from`: the sum over the axes of
@@ -105,7 +100,7 @@ static CornuTensor *places(CornuGraph *graph, CornuShape shape, CornuShape from,
                                     : cornu__count_along(graph, CORNU_I64, shape.rank, i,
                                                          shape.extent[i]);
         if (stride != 1)
-            at = cornu_op_multiply(at, at ? cornu_op_constant_like(at, (double)stride) : NULL);
+            at = cornu_op_multiply(at, cornu_op_constant_like(at, (double)stride));
         sum = sum ? cornu_op_add(sum, at) : at;
         stride *= from.extent[i];
     }
@@ -116,7 +111,6 @@ static CornuStatus read_gather_elements(CornuReadStep *step)
 {
     CornuTensor *x = cornu__operand_of(step, 0);
     int          axis;
-    if (!x) return cornu_error_take();
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "axis", 0), cornu__rank_of(x), &axis));
     const CornuShape from = cornu_tensor_shape(x);
     CornuTensor     *indices = indices_of(step, 1, from.extent[axis]);
@@ -128,7 +122,7 @@ static CornuStatus read_gather_elements(CornuReadStep *step)
     CornuTensor  *at = places(step->run->graph, shape, from, axis, indices);
     x = cornu__reshaped(x, 2, (const int64_t[]){ cornu_shape_count(from), 1 });
     x = rows_of(x, cornu__reshaped(at, 1, &number));
-    return cornu__result(step, 0, x ? cornu_op_reshape(x, shape) : NULL);
+    return cornu__result(step, 0, cornu_op_reshape(x, shape));
 }
 
 /* ---- Tuples of indices: the last axis of the indices has k of them, for the axes from `first`
@@ -165,7 +159,6 @@ static CornuStatus read_gather_nd(CornuReadStep *step)
     CornuTensor     *x = cornu__operand_of(step, 0);
     const CornuShape tuples = cornu__operand_type(step, 1).shape;
     const int        batch = (int)cornu__whole(step, "batch_dims", 0);
-    if (!x) return cornu_error_take();
     const CornuShape from = cornu_tensor_shape(x);
     CornuShape       to = { 0 };
     CORNU__TRY(check_tuples(from, tuples, batch));
@@ -182,7 +175,7 @@ static CornuStatus read_gather_nd(CornuReadStep *step)
     const int64_t number = count_of(at);
     if (batches > 1) {
         CornuTensor *row = cornu__count_along(step->run->graph, CORNU_I64, 2, 0, batches);
-        row = cornu_op_multiply(row, row ? cornu_op_constant_like(row, (double)rows) : NULL);
+        row = cornu_op_multiply(row, cornu_op_constant_like(row, (double)rows));
         at = cornu__reshaped(at, 2, (const int64_t[]){ batches, number / batches });
         at = cornu__reshaped(cornu_op_add(at, row), 1, &number);
     }
@@ -190,7 +183,7 @@ static CornuStatus read_gather_nd(CornuReadStep *step)
     x = rows_of(x, at);
     for (int i = 0; i + 1 < tuples.rank; i++) to.extent[to.rank++] = tuples.extent[i];
     for (int i = batch + k; i < from.rank; i++) to.extent[to.rank++] = from.extent[i];
-    return cornu__result(step, 0, x ? cornu_op_reshape(x, to) : NULL);
+    return cornu__result(step, 0, cornu_op_reshape(x, to));
 }
 
 /* ---- Writing ---- */
@@ -219,7 +212,7 @@ static CornuTensor *written(CornuTensor *x, CornuTensor *at, CornuTensor *u, con
     CornuTensor *here = cornu_op_compare(cornu__reshaped(at, 3, (const int64_t[]){ m, 1, 1 }),
                                          CORNU_EQUAL, row);
     u = cornu__reshaped(u, 3, (const int64_t[]){ m, 1, cornu__extent_of(u, 1) });
-    u = cornu_op_select(here, u, u ? cornu_op_constant_like(u, nothing) : NULL);
+    u = cornu_op_select(here, u, cornu_op_constant_like(u, nothing));
     if (how[1] == 'u') u = cornu__product(u, 0);
     else if (how[1] == 'a') u = cornu_op_reduce_max(u, 1, true);
     else u = cornu__least(u, 1, true);
@@ -258,7 +251,7 @@ static CornuStatus read_scatter_elements(CornuReadStep *step)
     at = cornu__reshaped(at, 1, &number);
     x = written(cornu__reshaped(x, 2, (const int64_t[]){ cornu_shape_count(from), 1 }), at,
                 cornu__reshaped(u, 2, (const int64_t[]){ number, 1 }), how);
-    return cornu__result(step, 0, x ? cornu_op_reshape(x, from) : NULL);
+    return cornu__result(step, 0, cornu_op_reshape(x, from));
 }
 
 static CornuStatus read_scatter_nd(CornuReadStep *step)
@@ -280,7 +273,7 @@ static CornuStatus read_scatter_nd(CornuReadStep *step)
     CORNU__TRY(check_writing(how, x, number));
     x = written(cornu__reshaped(x, 2, (const int64_t[]){ rows, rest }), at,
                 cornu__reshaped(u, 2, (const int64_t[]){ number, rest }), how);
-    return cornu__result(step, 0, x ? cornu_op_reshape(x, from) : NULL);
+    return cornu__result(step, 0, cornu_op_reshape(x, from));
 }
 
 /* ---- OneHot ---- */
@@ -297,11 +290,7 @@ static CornuStatus read_one_hot(CornuReadStep *step)
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "axis", -1), rank + 1, &axis));
     if (rank == CORNU_MAX_RANK || !(depth >= 1.0 && depth <= INT32_MAX))
         return cornu__fail(CORNU_ERR_SHAPE, "depth %g for indices of rank %d", depth, rank);
-    const CornuShape from = cornu_tensor_shape(x);
-    int64_t          extents[CORNU_MAX_RANK];
-    for (int i = 0; i <= rank; i++)
-        extents[i] = i == axis ? 1 : from.extent[i < axis ? i : i - 1];
-    x = wrapped(cornu__reshaped(x, rank + 1, extents), (int64_t)depth);
+    x = wrapped(cornu__add_axis(x, axis), (int64_t)depth);
     CornuTensor *classes = cornu__count_along(step->run->graph, CORNU_I64, rank + 1, axis,
                                               (int64_t)depth);
     CornuTensor *off = cornu__reshaped(cornu__part_of(values, 0, 0, 1), 0, NULL);

@@ -1,7 +1,6 @@
 /* Normalizations and softmax. Formulas: docs/Operators.md of ONNX. */
 #include "../run_internal.h"
 
-#include "../../../../tensor/functions/functions_internal.h"
 
 /* A vector (C) as (C, 1, …), for tensors (B, C, …). */
 static CornuTensor *per_channel(CornuTensor *x, int rank)
@@ -173,8 +172,8 @@ static CornuStatus over_axis(CornuReadStep *step)
     int              axis;
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "axis", old ? 1 : -1), rank, &axis));
     if (!old || axis == rank - 1) {
-        x = step->row->one(cornu__read_moved_axis(x, axis, rank - 1));
-        return cornu__result(step, 0, cornu__read_moved_axis(x, rank - 1, axis));
+        x = step->row->one(cornu__move_axis(x, axis, rank - 1));
+        return cornu__result(step, 0, cornu__move_axis(x, rank - 1, axis));
     }
     int64_t flat[2] = { 1, 1 };
     for (int i = 0; i < rank; i++) flat[i >= axis] *= shape.extent[i];

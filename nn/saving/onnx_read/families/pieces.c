@@ -9,7 +9,6 @@ static CornuStatus read_depth_to_space(CornuReadStep *step)
     CornuTensor  *x = cornu__operand_of(step, 0);
     const int64_t b = cornu__whole(step, "blocksize", 0);
     const bool    minor = !strcmp(cornu__word(step, "mode", "DCR"), "CRD");
-    if (!x) return cornu_error_take();
     const CornuShape s = cornu_tensor_shape(x);
     if (s.rank != 4 || b < 1 || b > INT16_MAX || s.extent[1] % (b * b))
         return cornu__fail(CORNU_ERR_SHAPE, "blocks of %lld for %lld channels", (long long)b,
@@ -29,7 +28,6 @@ static CornuStatus read_space_to_depth(CornuReadStep *step)
     CornuTensor  *x = cornu__operand_of(step, 0);
     const int64_t b = cornu__whole(step, "blocksize", 0);
     const bool    minor = !strcmp(cornu__word(step, "mode", "DCR"), "CRD");
-    if (!x) return cornu_error_take();
     const CornuShape s = cornu_tensor_shape(x);
     if (s.rank != 4 || b < 1 || b > INT16_MAX || s.extent[2] % b || s.extent[3] % b)
         return cornu__fail(CORNU_ERR_SHAPE, "blocks of %lld", (long long)b);
@@ -48,7 +46,6 @@ static CornuStatus read_trilu(CornuReadStep *step)
     int64_t      k = 0;
     int          count;
     CORNU__TRY(cornu__known_integers(step, 1, &k, 1, &count));
-    if (!x) return cornu_error_take();
     const int  rank = cornu__rank_of(x);
     const bool upper = cornu__whole(step, "upper", 1);
     if (rank < 2) return cornu__fail(CORNU_ERR_SHAPE, "rank %d, expected at least 2", rank);
@@ -83,12 +80,11 @@ static CornuStatus read_reverse(CornuReadStep *step)
 {
     CornuTensor *x = cornu__operand_of(step, 0), *lengths = cornu__operand_of(step, 1);
     int          time, batch;
-    if (!x || !lengths) return cornu_error_take();
     const int rank = cornu__rank_of(x);
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "time_axis", 0), rank, &time));
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "batch_axis", 1), rank, &batch));
-    CornuTensor *y = cornu__read_moved_axis(x, time, 0);
-    y = cornu__read_moved_axis(y, batch < time ? batch + 1 : batch, 1);
+    CornuTensor *y = cornu__move_axis(x, time, 0);
+    y = cornu__move_axis(y, batch < time ? batch + 1 : batch, 1);
     if (!y) return cornu_error_take();
     const CornuShape shape = cornu_tensor_shape(y);
     const int64_t    t = shape.extent[0], b = shape.extent[1];
@@ -103,9 +99,9 @@ static CornuStatus read_reverse(CornuReadStep *step)
                                                                 ), row);
     const int64_t rows[] = { t * b, cornu_shape_count(shape) / (t * b > 0 ? t * b : 1) };
     y = cornu_op_gather(cornu__reshaped(y, 2, rows), cornu__reshaped(at, 1, rows));
-    y = y ? cornu_op_reshape(y, shape) : NULL;
-    y = cornu__read_moved_axis(y, 1, batch < time ? batch + 1 : batch);
-    return cornu__result(step, 0, cornu__read_moved_axis(y, 0, time));
+    y = cornu_op_reshape(y, shape);
+    y = cornu__move_axis(y, 1, batch < time ? batch + 1 : batch);
+    return cornu__result(step, 0, cornu__move_axis(y, 0, time));
 }
 
 const CornuReadRow cornu__read_pieces[] = {

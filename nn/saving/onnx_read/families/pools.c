@@ -16,7 +16,7 @@ static CornuTensor *padded(CornuTensor *x, const CornuReadWindow *window, bool e
         low[i + 2] = window->low[i];
         high[i + 2] = window->high[i] + (extra ? window->extra[i] : 0);
     }
-    return x ? cornu_op_pad(x, low, high, value) : NULL;
+    return cornu_op_pad(x, low, high, value);
 }
 
 static CornuTensor *only_extra(CornuTensor *x, const CornuReadWindow *window)
@@ -78,7 +78,7 @@ static CornuTensor *largest(CornuReadStep *step, CornuTensor *x, const CornuRead
                                                                       : shape.rank - 1 - n;
             CornuTensor *i = cornu__count_along(step->run->graph, CORNU_I64, shape.rank, axis,
                                                 shape.extent[axis]);
-            i = cornu_op_multiply(i, i ? cornu_op_constant_like(i, (double)stride) : NULL);
+            i = cornu_op_multiply(i, cornu_op_constant_like(i, (double)stride));
             sum = sum ? cornu_op_add(sum, i) : i;
             stride *= shape.extent[axis];
         }
@@ -100,7 +100,6 @@ static CornuStatus read_max_pool(CornuReadStep *step)
 {
     CornuTensor    *x = cornu__operand_of(step, 0), *at = NULL;
     CornuReadWindow window;
-    if (!x) return cornu_error_take();
     CORNU__TRY(cornu__read_window(step, cornu_tensor_shape(x), NULL, &window));
     if (fits_op(x, &window) && !cornu__wanted(step, 1)) {
         const CornuWindow pool = op_window(&window, true);
@@ -128,7 +127,6 @@ static CornuStatus read_average_pool(CornuReadStep *step)
 {
     CornuTensor    *x = cornu__operand_of(step, 0);
     CornuReadWindow window;
-    if (!x) return cornu_error_take();
     CORNU__TRY(cornu__read_window(step, cornu_tensor_shape(x), NULL, &window));
     const bool pads = cornu__whole(step, "count_include_pad", 0);
     const bool none = is_zero(window.low, window.axes) && is_zero(window.high, window.axes);
@@ -161,7 +159,6 @@ static CornuStatus read_lp_pool(CornuReadStep *step)
 {
     CornuTensor    *x = cornu__operand_of(step, 0);
     CornuReadWindow window;
-    if (!x) return cornu_error_take();
     CORNU__TRY(cornu__read_window(step, cornu_tensor_shape(x), NULL, &window));
     CORNU__TRY(too_large(&window));
     const double p = (double)cornu__whole(step, "p", 2);

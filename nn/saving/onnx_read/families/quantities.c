@@ -1,5 +1,4 @@
 /* Scales and zeros of quantized numbers. */
-#include "../../../../tensor/functions/functions_internal.h"
 #include "quantized_internal.h"
 
 CornuTensor *cornu__quantity(CornuReadStep *step, int i, int rank, int axis)
@@ -72,7 +71,7 @@ CornuTensor *cornu__dynamic(CornuTensor *x, CornuTensor **scale, CornuTensor **z
     CornuTensor *high = cornu_op_relu(cornu_op_reduce_max(x, all, false));
     CornuTensor *depth = cornu_op_relu(cornu_op_reduce_max(cornu_op_negative(x), all, false));
     CornuTensor *span = cornu_op_divide(cornu_op_add(high, depth),
-                                        depth ? cornu_op_constant_like(depth, 255.0) : NULL);
+                                        cornu_op_constant_like(depth, 255.0));
     if (!span) return NULL;
     CornuTensor *none = cornu_op_compare(span, CORNU_EQUAL, cornu_op_constant_like(span, 0.0));
     span = cornu_op_select(none, cornu_op_constant_like(span, 1.0), span);

@@ -10,19 +10,17 @@ static CornuTensor *blocks(CornuReadStep *step, int i, CornuShape x, int axis)
     CornuTensor  *p = cornu_op_convert(cornu__operand_of(step, i), CORNU_F32);
     const int64_t size = cornu__whole(step, "block_size", 0);
     if (!p) return NULL;
-    CornuShape shape = cornu_tensor_shape(p), wide = shape;
+    CornuShape shape = cornu_tensor_shape(p);
     if (shape.rank != x.rank || x.rank == CORNU_MAX_RANK || size < 1 ||
         shape.extent[axis] != (x.extent[axis] + size - 1) / size)
         return cornu__fail_null(CORNU_ERR_SHAPE, "operand %d does not have a number for each %lld "
                                 "elements of axis %d", i, (long long)size, axis);
-    for (int k = shape.rank; k > axis + 1; k--) wide.extent[k] = wide.extent[k - 1];
-    wide.rank++;
-    wide.extent[axis + 1] = 1;
-    p = cornu_op_reshape(p, wide);
+    p = cornu__add_axis(p, axis + 1);
+    CornuShape wide = cornu_tensor_shape(p);
     wide.extent[axis + 1] = size;
-    p = p ? cornu_op_broadcast(p, wide) : NULL;
+    p = cornu_op_broadcast(p, wide);
     shape.extent[axis] *= size;
-    return cornu__part_of(p ? cornu_op_reshape(p, shape) : NULL, axis, 0, x.extent[axis]);
+    return cornu__part_of(cornu_op_reshape(p, shape), axis, 0, x.extent[axis]);
 }
 
 /* Operand i as it broadcasts to x. */

@@ -60,8 +60,7 @@ static CornuTensor *own(const Cell *cell, int i)
     if (shape.rank < 2 || cell->direction >= shape.extent[0])
         return cornu__fail_null(CORNU_ERR_SHAPE, "operand %d has no direction %d", i,
                                 cell->direction);
-    return cornu__reshaped(cornu__part_of(all, 0, cell->direction, 1), shape.rank - 1,
-                           shape.extent + 1);
+    return cornu__drop_axis(cornu__part_of(all, 0, cell->direction, 1), 0);
 }
 
 /* W or R, (gates U, …). The operator of dynamic quantization has them as integers (…, gates U),
@@ -77,20 +76,19 @@ static CornuTensor *matrix_of(const Cell *cell, int i)
         p = cornu__part_of(p, 0, cornu__extent_of(p, 0) > 1 ? cell->direction : 0, 1);
         w = k ? cornu_op_subtract(w, p) : cornu_op_multiply(w, p);
     }
-    return w ? cornu_op_transpose(w, (const int[]){ 1, 0 }) : NULL;
+    return cornu_op_transpose(w, (const int[]){ 1, 0 });
 }
 
 /* An initial state (D, B, U) of this direction, with layout 1 (B, D, U); zeros if absent. */
 static CornuTensor *state_of(const Cell *cell, int i)
 {
-    const int64_t extents[] = { cell->batch, cell->units };
-    CornuTensor  *all = cornu__optional(cell->step, i);
-    if (!all) return cornu_op_constant(cell->step->run->graph,
-                                       cornu_type(CORNU_F32, cell->batch, cell->units), 0.0);
+    const CornuType type = cornu_type(CORNU_F32, cell->batch, cell->units);
+    CornuTensor    *all = cornu__optional(cell->step, i);
+    if (!all) return cornu_op_constant(cell->step->run->graph, type, 0.0);
     const int axis = cornu__whole(cell->step, "layout", 0) ? 1 : 0;
     if (cornu__rank_of(all) != 3 || cell->direction >= cornu__extent_of(all, axis))
         return cornu__fail_null(CORNU_ERR_SHAPE, "operand %d is not a state", i);
-    return cornu__reshaped(cornu__part_of(all, axis, cell->direction, 1), 2, extents);
+    return cornu_op_reshape(cornu__part_of(all, axis, cell->direction, 1), type.shape);
 }
 
 /* Gates of a (gates U, …) tensor in another order. */
@@ -146,8 +144,7 @@ static CornuRecurrence recurrence_of(const Cell *cell, const Activation *outer,
 /* h (B, T, U) at its last step. */
 static CornuTensor *last_of(const Cell *cell, CornuTensor *h)
 {
-    return cornu__reshaped(cornu__part_of(h, 1, cell->reverse ? 0 : cell->time - 1, 1), 2,
-                           (const int64_t[]){ cell->batch, cell->units });
+    return cornu__drop_axis(cornu__part_of(h, 1, cell->reverse ? 0 : cell->time - 1, 1), 1);
 }
 
 /* ---- LSTM with peepholes, a clip, or other things that the op lacks, step by step ---- */
@@ -181,7 +178,7 @@ static void lstm_step(void *context, CornuTensor *const *in, CornuTensor **out)
     CornuTensor *o = activate(&cell->f, clipped(cell, gates[3]));
     CornuTensor *y = cornu_op_multiply(o, activate(&cell->h, next));
     if (masked) {
-        mask = cornu__reshaped(mask, 2, (const int64_t[]){ cell->batch, 1 });
+        mask = cornu__add_axis(mask, 1);
         y = cornu_op_select(mask, y, h);
         next = cornu_op_select(mask, next, c);
     }
@@ -266,24 +263,16 @@ static CornuTensor *mask_of(CornuReadStep *step, int64_t batch, int64_t time)
 {
     CornuTensor *lengths = cornu__optional(step, 4);
     if (!lengths) return NULL;
-    lengths = cornu_op_convert(lengths, CORNU_I64);
+    lengths = cornu_op_reshape(cornu_op_convert(lengths, CORNU_I64), cornu_shape(batch, 1));
     CornuTensor *t = cornu__count_along(step->run->graph, CORNU_I64, 2, 1, time);
-    lengths = cornu__reshaped(lengths, 2, (const int64_t[]){ batch, 1 });
     return cornu_op_compare(t, CORNU_LESS, lengths);
 }
 
-/* Puts a direction into (…, 1, …) and all of them together along the axis. */
+/* Directions as (…, D, …), beside each other along a new axis. */
 static CornuTensor *stacked(CornuTensor *const *x, int count, int axis)
 {
     CornuTensor *parts[2];
-    for (int i = 0; i < count; i++) {
-        if (!x[i]) return NULL;
-        const CornuShape shape = cornu_tensor_shape(x[i]);
-        int64_t          extents[CORNU_MAX_RANK];
-        for (int k = 0; k <= shape.rank; k++)
-            extents[k] = k == axis ? 1 : shape.extent[k < axis ? k : k - 1];
-        parts[i] = cornu__reshaped(x[i], shape.rank + 1, extents);
-    }
+    for (int i = 0; i < count; i++) parts[i] = cornu__add_axis(x[i], axis);
     return count > 1 ? cornu_op_concat(parts, count, axis) : parts[0];
 }
 
@@ -300,7 +289,7 @@ static CornuStatus recurrent(CornuReadStep *step, Run *run, int gates, const cha
     if (cornu__rank_of(x) != 3 || w.rank != 3)
         return cornu__fail(CORNU_ERR_SHAPE, "x has rank %d and R %d, expected 3",
                            cornu__rank_of(x), w.rank);
-    if (!rows) x = cornu__read_moved_axis(x, 0, 1);
+    if (!rows) x = cornu__move_axis(x, 0, 1);
     if (dynamic) {
         x = cornu__in_8_bits(x);
         w = cornu_shape(w.extent[0], w.extent[2], w.extent[1]);
@@ -323,11 +312,10 @@ static CornuStatus recurrent(CornuReadStep *step, Run *run, int gates, const cha
         if (!h[i]) return cornu_error_take();
         last[i] = last_of(cell, h[i]);
         if (cell->mask) {
-            CornuTensor *mask = cornu__reshaped(cell->mask, 3, (const int64_t[]){
-                cell->batch, cell->time, 1 });
-            h[i] = cornu_op_select(mask, h[i], cornu_op_constant_like(h[i], 0.0));
+            h[i] = cornu_op_select(cornu__add_axis(cell->mask, 2), h[i],
+                                   cornu_op_constant_like(h[i], 0.0));
         }
-        if (!rows) h[i] = cornu__read_moved_axis(h[i], 0, 1);
+        if (!rows) h[i] = cornu__move_axis(h[i], 0, 1);
     }
     /* (T, D, B, U), or (B, T, D, U) */
     if (cornu__wanted(step, 0)) CORNU__TRY(cornu__result(step, 0, stacked(h, directions,

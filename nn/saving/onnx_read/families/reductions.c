@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "../../../../tensor/functions/functions_internal.h"
 
 /* Booleans: any of them. */
 static CornuTensor *largest(CornuTensor *x, int64_t axes, bool keep)
@@ -144,20 +143,13 @@ static CornuStatus read_top_k(CornuReadStep *step)
         return cornu__fail(CORNU_ERR_SHAPE, "k is %lld of %lld elements of a tensor of rank %d",
                            (long long)k, (long long)n, rank);
     CornuGraph *graph = step->run->graph;
-    x = cornu__read_moved_axis(x, axis, rank - 1);
-    const CornuShape shape = cornu_tensor_shape(x);
-    CornuShape rows = shape, columns = shape;
-    rows.extent[rows.rank++] = 1;
-    columns.extent[rank - 1] = 1;
-    columns.extent[columns.rank++] = n;
-    CornuTensor *mine = cornu_op_reshape(x, rows), *other = cornu_op_reshape(x, columns);
+    x = cornu__move_axis(x, axis, rank - 1);
+    CornuTensor *mine = cornu__add_axis(x, rank), *other = cornu__add_axis(x, rank - 1);
     CornuTensor *i = cornu__count_along(graph, CORNU_I64, rank + 1, rank - 1, n);
     CornuTensor *j = cornu__count_along(graph, CORNU_I64, rank + 1, rank, n);
     CornuTensor *before = least ? cornu__sorts_below(other, mine) : cornu__sorts_below(mine, other);
-    CornuTensor *same = cornu__sorts_equal(other, mine);
-    CornuTensor *earlier = cornu_op_compare(j, CORNU_LESS, i);
     CornuTensor *one = cornu_op_convert(cornu_op_select(
-        same, earlier, before), CORNU_I64);
+        cornu__sorts_equal(other, mine), cornu_op_compare(j, CORNU_LESS, i), before), CORNU_I64);
     CornuTensor *place = cornu_op_reduce_sum(one, INT64_C(1) << rank, true);   /* (…, n, 1) */
     CornuTensor *wanted = cornu__count_along(graph, CORNU_I64, rank + 1, rank, k);
     CornuTensor *hit = cornu_op_compare(place, CORNU_EQUAL, wanted);           /* (…, n, k) */
@@ -169,8 +161,8 @@ static CornuStatus read_top_k(CornuReadStep *step)
                                                                 -1.0));
     values = cornu_op_reduce_max(values, INT64_C(1) << (rank - 1), false);
     at = cornu_op_reduce_max(at, INT64_C(1) << (rank - 1), false);
-    CORNU__TRY(cornu__result(step, 0, cornu__read_moved_axis(values, rank - 1, axis)));
-    return cornu__result(step, 1, cornu__read_moved_axis(at, rank - 1, axis));
+    CORNU__TRY(cornu__result(step, 0, cornu__move_axis(values, rank - 1, axis)));
+    return cornu__result(step, 1, cornu__move_axis(at, rank - 1, axis));
 }
 
 /* Each sum along an axis is a product with a triangle of ones. */
@@ -188,21 +180,20 @@ static CornuStatus read_cumulative(CornuReadStep *step)
     const bool       whole = !cornu_dtype_is_float(dtype);
     const int64_t    n = cornu__extent_of(x, axis);
     CornuGraph      *graph = step->run->graph;
-    x = cornu__read_moved_axis(x, axis, rank - 1);
+    x = cornu__move_axis(x, axis, rank - 1);
     if (whole) x = cornu_op_convert(x, CORNU_F64);
     CornuTensor *from = cornu__count_along(graph, CORNU_I64, 2, 0, n);
     CornuTensor *to = cornu__count_along(graph, CORNU_I64, 2, 1, n);
     CornuTensor *adds = cornu_op_compare(
         from, reverse ? exclusive ? CORNU_GREATER : CORNU_GREATER_EQUAL
                       : exclusive ? CORNU_LESS : CORNU_LESS_EQUAL, to);
-    if (!x) return cornu_error_take();
     const CornuShape shape = cornu_tensor_shape(x);
     const CornuShape flat = { 2, { cornu_shape_count(shape) / (n ? n : 1), n } };
     CornuTensor *y = cornu_op_matmul(cornu_op_reshape(x, flat),
                                      cornu_op_convert(adds, cornu__dtype_of(x)));
     y = cornu_op_reshape(y, shape);
     if (whole) y = cornu_op_convert(y, dtype);
-    return cornu__result(step, 0, cornu__read_moved_axis(y, rank - 1, axis));
+    return cornu__result(step, 0, cornu__move_axis(y, rank - 1, axis));
 }
 
 /* The number is what a reduction of nothing gives. */

@@ -135,7 +135,7 @@ static CornuTensor *resized(CornuReadRun *run, CornuTensor *x, int i, const Axis
     } else {
         x = cornu_op_matmul(cornu__tensor_of(run, matrix), cornu_op_reshape(x, flat));
     }
-    return x ? cornu_op_reshape(x, shape) : NULL;
+    return cornu_op_reshape(x, shape);
 }
 
 /* The extents of the result and the scales, from `scales` or `sizes` for the axes. */

@@ -9,7 +9,6 @@ static CornuStatus read_reshape(CornuReadStep *step)
     CornuTensor *x = cornu__operand_of(step, 0);
     if (step->run->opset < 5) CORNU__TRY(cornu__integers(step, "shape", to, CORNU_MAX_RANK, &rank));
     else CORNU__TRY(cornu__known_integers(step, 1, to, CORNU_MAX_RANK, &rank));
-    if (!x) return cornu_error_take();
     if (rank < 0) return cornu__fail(CORNU_ERR_FORMAT, "the shape is missing");
     const bool zeros = cornu__whole(step, "allowzero", 0);
     const int64_t count = cornu_type_count(cornu_tensor_type(x));
@@ -31,7 +30,6 @@ static CornuStatus read_flatten(CornuReadStep *step)
 {
     CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      extents[2] = { 1, 1 };
-    if (!x) return cornu_error_take();
     const int rank = cornu__rank_of(x);
     int64_t   axis = cornu__whole(step, "axis", 1);
     if (axis < 0) axis += rank;
@@ -45,7 +43,6 @@ static CornuStatus read_squeeze(CornuReadStep *step)
     CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      extents[CORNU_MAX_RANK], axes;
     int          left = 0;
-    if (!x) return cornu_error_take();
     const int rank = cornu__rank_of(x);
     CORNU__TRY(cornu__axes_of(step, "axes", 1, rank, -1, &axes));
     for (int i = 0; i < rank; i++) {
@@ -65,7 +62,6 @@ static CornuStatus read_unsqueeze(CornuReadStep *step)
     int          count = -1, from = 0;
     CORNU__TRY(cornu__integers(step, "axes", given, CORNU_MAX_RANK, &count));
     if (count < 0) CORNU__TRY(cornu__known_integers(step, 1, given, CORNU_MAX_RANK, &count));
-    if (!x) return cornu_error_take();
     const int rank = cornu__rank_of(x) + (count > 0 ? count : 0);
     if (rank > CORNU_MAX_RANK)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "the result has rank %d, expected at most %d",
@@ -85,7 +81,6 @@ static CornuStatus read_transpose(CornuReadStep *step)
     int64_t      perm[CORNU_MAX_RANK];
     int          order[CORNU_MAX_RANK], count;
     CORNU__TRY(cornu__integers(step, "perm", perm, CORNU_MAX_RANK, &count));
-    if (!x) return cornu_error_take();
     const int rank = cornu__rank_of(x);
     if (count > 0 && count != rank)
         return cornu__fail(CORNU_ERR_SHAPE, "perm has %d axes of %d", count, rank);
@@ -101,7 +96,6 @@ static CornuStatus read_expand(CornuReadStep *step)
     CornuTensor *x = cornu__operand_of(step, 0);
     CornuShape   shape = { 0 };
     CORNU__TRY(cornu__known_integers(step, 1, shape.extent, CORNU_MAX_RANK, &shape.rank));
-    if (!x) return cornu_error_take();
     const CornuShape from = cornu_tensor_shape(x);
     int64_t          extents[CORNU_MAX_RANK];
     if (shape.rank < from.rank) {
@@ -127,7 +121,6 @@ static CornuStatus read_tile(CornuReadStep *step)
     int64_t      repeats[CORNU_MAX_RANK];
     int          count;
     CORNU__TRY(cornu__known_integers(step, 1, repeats, CORNU_MAX_RANK, &count));
-    if (!x) return cornu_error_take();
     if (count != cornu__rank_of(x))
         return cornu__fail(CORNU_ERR_SHAPE, "%d repeats for %d axes", count, cornu__rank_of(x));
     /* The repeats are a new axis before the axis. */
@@ -173,7 +166,6 @@ static CornuStatus read_split(CornuReadStep *step)
     CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      sizes[MOST], at = 0;
     int          axis, count = -1;
-    if (!x) return cornu_error_take();
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "axis", 0), cornu__rank_of(x), &axis));
     CORNU__TRY(cornu__integers(step, "split", sizes, MOST, &count));
     if (count < 0) CORNU__TRY(cornu__known_integers(step, 1, sizes, MOST, &count));
@@ -205,23 +197,16 @@ CornuTensor *cornu__strided(CornuTensor *x, int axis, int64_t begin, int64_t cou
     if (end <= extent) {
         x = cornu__part_of(x, axis, begin, count * by);
     } else {
-        int64_t low[CORNU_MAX_RANK] = { 0 }, high[CORNU_MAX_RANK] = { 0 };
         const CornuDtype dtype = cornu__dtype_of(x);
-        high[axis] = end - extent;
         x = cornu__part_of(x, axis, begin, extent - begin);
         if (dtype == CORNU_BOOL) x = cornu_op_convert(x, CORNU_I32);
-        x = cornu_op_convert(x ? cornu_op_pad(x, low, high, 0.0) : NULL, dtype);
+        x = cornu_op_convert(cornu__pad_axis(x, axis, 0, end - extent, 0.0), dtype);
     }
-    if (!x) return NULL;
     CornuShape shape = cornu_tensor_shape(x), split = { 3, { 1, by, 1 } };
-    for (int i = 0; i < shape.rank; i++) {
-        if (i < axis) split.extent[0] *= shape.extent[i];
-        if (i == axis) split.extent[0] *= count;
-        if (i > axis) split.extent[2] *= shape.extent[i];
-    }
     shape.extent[axis] = count;
+    for (int i = 0; i < shape.rank; i++) split.extent[i <= axis ? 0 : 2] *= shape.extent[i];
     x = cornu__part_of(cornu_op_reshape(x, split), 1, 0, 1);
-    return x ? cornu_op_reshape(x, shape) : NULL;
+    return cornu_op_reshape(x, shape);
 }
 
 static int64_t clamped(int64_t x, int64_t low, int64_t high)
@@ -246,7 +231,6 @@ static CornuStatus read_slice(CornuReadStep *step)
         CORNU__TRY(cornu__known_integers(step, 3, axes, CORNU_MAX_RANK, &axis_count));
         CORNU__TRY(cornu__known_integers(step, 4, steps, CORNU_MAX_RANK, &step_count));
     }
-    if (!x) return cornu_error_take();
     if (count != end_count || (axis_count >= 0 && axis_count != count) ||
         (step_count >= 0 && step_count != count) || count > cornu__rank_of(x))
         return cornu__fail(CORNU_ERR_FORMAT, "%d starts, %d ends, %d axes", count, end_count,
@@ -349,7 +333,6 @@ static CornuStatus read_pad(CornuReadStep *step)
         if (!computed) CORNU__TRY(cornu__known_number(step, 2, 0.0, &value));
         CORNU__TRY(cornu__known_integers(step, 3, axes, CORNU_MAX_RANK, &axis_count));
     }
-    if (!x) return cornu_error_take();
     const int rank = cornu__rank_of(x), half = axis_count >= 0 ? axis_count : rank;
     if (count != 2 * half || half > rank)
         return cornu__fail(CORNU_ERR_FORMAT, "%d pads for %d axes", count, half);
@@ -373,7 +356,7 @@ static CornuStatus read_pad(CornuReadStep *step)
     } else if (mode[0] == 'c') {
         const CornuDtype dtype = cornu__dtype_of(x);
         if (dtype == CORNU_BOOL) x = cornu_op_convert(x, CORNU_I32);
-        x = cornu_op_convert(x ? cornu_op_pad(x, low, high, value) : NULL, dtype);
+        x = cornu_op_convert(cornu_op_pad(x, low, high, value), dtype);
     }
     for (int i = 0; i < rank && mode[0] != 'c'; i++) x = pad_by(x, i, low[i], high[i], mode);
     return cornu__result(step, 0, x);

@@ -38,12 +38,10 @@ static CornuStatus size_of(const CornuReadStep *step, int i, int64_t usual, int6
 /* x (…, n, c) with n cut, or filled with zeros, to a length. */
 static CornuTensor *with_length(CornuTensor *x, int axis, int64_t length)
 {
-    const int64_t before[CORNU_MAX_RANK] = { 0 }, n = cornu__extent_of(x, axis);
-    int64_t       after[CORNU_MAX_RANK] = { 0 };
-    if (!x || n == length) return x;
-    if (n > length) return cornu__part_of(x, axis, 0, length);
-    after[axis] = length - n;
-    return cornu_op_pad(x, before, after, 0.0);
+    const int64_t n = cornu__extent_of(x, axis);
+    if (n == length) return x;
+    return n > length ? cornu__part_of(x, axis, 0, length)
+                      : cornu__pad_axis(x, axis, 0, length - n, 0.0);
 }
 
 /* The real (0) or imaginary (1) part of x (…, n, c): (…, n). */
@@ -51,21 +49,15 @@ static CornuTensor *part(CornuTensor *x, int which)
 {
     const int rank = cornu__rank_of(x);
     if (!x || which >= cornu__extent_of(x, rank - 1)) return NULL;
-    const CornuShape shape = cornu_tensor_shape(x);
-    return cornu__reshaped(cornu__part_of(x, rank - 1, which, 1), rank - 1, shape.extent);
+    return cornu__drop_axis(cornu__part_of(x, rank - 1, which, 1), rank - 1);
 }
 
 /* (…) and (…) as (…, 2). */
 static CornuTensor *pairs(CornuTensor *real, CornuTensor *imaginary)
 {
-    CornuTensor *both[] = { real, imaginary };
-    for (int i = 0; i < 2; i++) {
-        if (!both[i]) return NULL;
-        CornuShape shape = cornu_tensor_shape(both[i]);
-        shape.extent[shape.rank] = 1;
-        both[i] = cornu__reshaped(both[i], shape.rank + 1, shape.extent);
-    }
-    return cornu_op_concat(both, 2, cornu__rank_of(both[0]) - 1);
+    const int    rank = cornu__rank_of(real);
+    CornuTensor *both[] = { cornu__add_axis(real, rank), cornu__add_axis(imaginary, rank) };
+    return cornu_op_concat(both, 2, rank);
 }
 
 /* Its axis is an attribute up to opset 19, then an operand. */
@@ -133,9 +125,9 @@ static CornuStatus read_dft(CornuReadStep *step)
     CORNU__TRY(transform_axis(step, rank, &axis));
     const int64_t n = cornu__extent_of(x, axis);
     CORNU__TRY(size_of(step, 1, inverse && half ? 2 * (n - 1) : n, &length));
-    CornuTensor *y = transform(step->run->graph, cornu__read_moved_axis(x, axis, rank - 2), length,
+    CornuTensor *y = transform(step->run->graph, cornu__move_axis(x, axis, rank - 2), length,
                                inverse, half);
-    return cornu__result(step, 0, cornu__read_moved_axis(y, rank - 2, axis));
+    return cornu__result(step, 0, cornu__move_axis(y, rank - 2, axis));
 }
 
 /* Of a real signal (B, L) or (B, L, 1): a convolution with the waves, under the window. */
@@ -167,7 +159,7 @@ static CornuStatus read_stft(CornuReadStep *step)
     CornuTensor *y = cornu_op_conv2d(x, filter, &plane);
     const int64_t split[] = { b, cornu__extent_of(y, 2), 2, bins };
     y = cornu__reshaped(y, 4, split);
-    return cornu__result(step, 0, cornu__read_moved_axis(y, 2, 3));
+    return cornu__result(step, 0, cornu__move_axis(y, 2, 3));
 }
 
 /* ---- Windows and scales, which are known ---- */
@@ -184,8 +176,10 @@ static CornuStatus known_array(CornuReadStep *step, int rank, const int64_t *ext
 }
 
 /* a - b cos(2 pi i / N) + c cos(4 pi i / N) */
-static CornuStatus window_of(CornuReadStep *step, double a, double b, double c)
+static CornuStatus read_window(CornuReadStep *step)
 {
+    const CornuReadNumber *n = step->row->numbers;
+    const double           a = n[0].usual, b = n[1].usual, c = n[2].usual;
     CornuArray array;
     int64_t    size;
     CORNU__TRY(size_of(step, 0, 0, &size));
@@ -196,13 +190,6 @@ static CornuStatus window_of(CornuReadStep *step, double a, double b, double c)
                                                         c * cos(2.0 * turn * (double)i));
     return cornu__known_result(step, 0, array);
 }
-
-static CornuStatus read_hann(CornuReadStep *step) { return window_of(step, 0.5, 0.5, 0.0); }
-static CornuStatus read_hamming(CornuReadStep *step)
-{
-    return window_of(step, 25.0 / 46.0, 21.0 / 46.0, 0.0);
-}
-static CornuStatus read_blackman(CornuReadStep *step) { return window_of(step, 0.42, 0.5, 0.08); }
 
 static double mel_of(double frequency) { return 2595.0 * log10(1.0 + frequency / 700.0); }
 
@@ -241,9 +228,12 @@ static CornuStatus read_mel(CornuReadStep *step)
     return cornu__known_result(step, 0, array);
 }
 
+#define WINDOW(op, a, b, c) \
+    { op, read_window, 0, .numbers = { { .usual = a }, { .usual = b }, { .usual = c } } }
+
 const CornuReadRow cornu__read_signals[] = {
-    { "BlackmanWindow", read_blackman, .operands = 0 }, { "DFT", read_dft, .operands = 1 },
-    { "HammingWindow", read_hamming, .operands = 0 }, { "HannWindow", read_hann, .operands = 0 },
+    WINDOW("BlackmanWindow", 0.42, 0.5, 0.08), { "DFT", read_dft, .operands = 1 },
+    WINDOW("HammingWindow", 25.0 / 46.0, 21.0 / 46.0, 0.0), WINDOW("HannWindow", 0.5, 0.5, 0.0),
     { "MelWeightMatrix", read_mel, .operands = 0 }, { "STFT", read_stft, .operands = 1 },
     { 0 },
 };
