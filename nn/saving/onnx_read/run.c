@@ -304,8 +304,7 @@ int64_t cornu__operand_onnx_type(const CornuReadStep *step, int i)
     return type ? type : cornu__onnx_type_number(cornu__operand_type(step, i).dtype);
 }
 
-CornuStatus cornu__read_by(CornuReadStep *step, const char *op, CornuTensor *const *in, int count,
-                           CornuTensor **y)
+CornuTensor *cornu__read_by(CornuReadStep *step, const char *op, CornuTensor *const *in, int count)
 {
     enum { MOST = 8 };
     const char      *names[MOST], *result = "y";
@@ -320,9 +319,7 @@ CornuStatus cornu__read_by(CornuReadStep *step, const char *op, CornuTensor *con
         names[i] = in[i] ? "x" : "";
         operands[i] = (CornuReadOperand){ .given = in[i], .tensor = in[i] };
     }
-    CORNU__TRY(cornu__read_apply(&sub));
-    *y = out.tensor;
-    return *y ? CORNU_OK : cornu_error_take();
+    return cornu__read_apply(&sub) ? cornu__null() : out.tensor;
 }
 
 CornuArray cornu__host_array(CornuReadRun *run, CornuType type)

@@ -155,10 +155,10 @@ CornuStatus cornu__known_result(CornuReadStep *step, int i, CornuArray array);
  * of its dtype. */
 int64_t     cornu__operand_onnx_type(const CornuReadStep *step, int i);
 
-/* Computes operator `op` of ONNX, with the step's attributes, on other operands: NULL for those
- * that are absent. */
-CornuStatus cornu__read_by(CornuReadStep *step, const char *op, CornuTensor *const *in, int count,
-                           CornuTensor **y);
+/* Operator `op` of ONNX, with the step's attributes, of other operands: NULL for those that are
+ * absent. NULL with a pending error. */
+CornuTensor *cornu__read_by(CornuReadStep *step, const char *op, CornuTensor *const *in,
+                            int count);
 
 /* A new host array in the run's arena. Data NULL with CORNU_ERR_MEMORY. */
 CornuArray cornu__host_array(CornuReadRun *run, CornuType type);

@@ -50,11 +50,10 @@ static CornuStatus read_matmul(CornuReadStep *step)
 {
     CornuTensor *in[] = { turned(cornu__operand_of(step, 0), cornu__whole(step, "transA", 0)),
                           turned(cornu__operand_of(step, 1), cornu__whole(step, "transB", 0)) };
-    CornuTensor *y = NULL;
     if (cornu__whole(step, "transBatchA", 0) || cornu__whole(step, "transBatchB", 0))
         return cornu__cannot("transBatchA", "expected 0");
-    CORNU__TRY(cornu__read_by(step, "MatMul", in, 2, &y));
-    return cornu__result(step, 0, cornu_op_scale(y, cornu__real(step, "alpha", 1.0)));
+    return cornu__result(step, 0, cornu_op_scale(cornu__read_by(step, "MatMul", in, 2),
+                                                 cornu__real(step, "alpha", 1.0)));
 }
 
 /* Conv, with what is added to it, or Gemm; an activation. */
@@ -62,8 +61,7 @@ static CornuStatus read_product(CornuReadStep *step)
 {
     CornuTensor *in[] = { cornu__operand_of(step, 0), cornu__operand_of(step, 1),
                           cornu__optional(step, 2) };
-    CornuTensor *more = cornu__optional(step, 3), *y = NULL;
-    CORNU__TRY(cornu__read_by(step, step->row->name, in, 3, &y));
+    CornuTensor *more = cornu__optional(step, 3), *y = cornu__read_by(step, step->row->name, in, 3);
     return activated_result(step, more ? cornu_op_add(y, more) : y);
 }
 
@@ -75,10 +73,9 @@ static CornuStatus read_skip_norm(CornuReadStep *step)
     const bool   shifts = *step->row->name == 'L';
     CornuTensor *in[] = { cornu_op_add(cornu__operand_of(step, 0), cornu__operand_of(step, 1)),
                           cornu__operand_of(step, 2), shifts ? cornu__optional(step, 3) : NULL };
-    CornuTensor *bias = cornu__optional(step, 3 + shifts), *y = NULL;
+    CornuTensor *bias = cornu__optional(step, 3 + shifts);
     if (bias) in[0] = cornu_op_add(in[0], bias);
-    CORNU__TRY(cornu__read_by(step, step->row->name, in, 2 + shifts, &y));
-    CORNU__TRY(cornu__result(step, 0, y));
+    CORNU__TRY(cornu__result(step, 0, cornu__read_by(step, step->row->name, in, 2 + shifts)));
     return cornu__wanted(step, 3) ? cornu__result(step, 3, in[0]) : CORNU_OK;
 }
 
@@ -100,7 +97,7 @@ static CornuStatus read_embed(CornuReadStep *step)
     const bool   quantized = *step->node->op == 'Q';
     CornuTensor *words = cornu__operand_of(step, 0), *segments = cornu__optional(step, 1);
     CornuTensor *positions = quantized ? NULL : cornu__optional(step, 8);
-    CornuTensor *tables[3], *in[3], *y = NULL;
+    CornuTensor *tables[3], *in[3];
     for (int i = 0; i < 3; i++) tables[i] = table(step, 2 + i, quantized);
     CornuTensor *sum = rows_of(tables[0], words);
     if (!positions)
@@ -110,8 +107,7 @@ static CornuStatus read_embed(CornuReadStep *step)
     if (segments && tables[2]) sum = cornu_op_add(sum, rows_of(tables[2], segments));
     in[0] = sum;
     for (int i = 0; i < 2; i++) in[1 + i] = table(step, 5 + i, quantized);
-    CORNU__TRY(cornu__read_by(step, "LayerNormalization", in, 3, &y));
-    CORNU__TRY(cornu__result(step, 0, y));
+    CORNU__TRY(cornu__result(step, 0, cornu__read_by(step, "LayerNormalization", in, 3)));
     if (cornu__wanted(step, 2)) CORNU__TRY(cornu__result(step, 2, sum));
     if (!cornu__wanted(step, 1)) return CORNU_OK;
     /* The number of words of each row that count. */

@@ -115,12 +115,9 @@ static CornuStatus attend(Attention *a)
     if (cornu__given(step, a->bias)) all = cornu_op_add(all, cornu__optional(step, a->bias));
     CornuTensor *q = projected(a, all, 0, width[0]);
     CornuTensor *k = after_past(a, projected(a, all, width[0], width[1]), 0);
-    CornuTensor *v = after_past(a, projected(a, all, width[0] + width[1], width[2]), 1), *y = NULL;
-    if (!q || !k || !v) return cornu_error_take();
+    CornuTensor *v = after_past(a, projected(a, all, width[0] + width[1], width[2]), 1);
     CornuTensor *in[] = { q, k, v, added(a, cornu__extent_of(k, 2)) };
-    if (cornu_error_pending()) return cornu_error_take();
-    CORNU__TRY(cornu__read_by(step, "Attention", in, 4, &y));
-    y = cornu__move_axis(y, 2, 1);
+    CornuTensor *y = cornu__move_axis(cornu__read_by(step, "Attention", in, 4), 2, 1);
     CORNU__TRY(cornu__result(step, 0, cornu__reshaped(y, 3, (const int64_t[]){
         a->batch, a->steps, width[2] })));
     if (!cornu__wanted(step, 1)) return CORNU_OK;

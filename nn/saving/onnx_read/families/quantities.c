@@ -28,6 +28,18 @@ CornuTensor *cornu__dequantized(CornuReadStep *step, int q, int scale, int zero,
     return x ? cornu_op_multiply(x, cornu__quantity(step, scale, cornu__rank_of(x), axis)) : NULL;
 }
 
+CornuTensor *cornu__centred_product(CornuReadStep *step, const char *op, const int a[2],
+                                    const int b[2], CornuTensor *bias)
+{
+    CornuTensor *x = cornu__operand_of(step, a[0]), *w = cornu__operand_of(step, b[0]);
+    const bool   conv = *op == 'C', turned = cornu__whole(step, "transB", 0);
+    CornuTensor *in[] = {
+        cornu__centred(step, x, a[1], conv ? -1 : cornu__rank_of(x) - 2),
+        cornu__centred(step, w, b[1], conv || turned ? 0 : cornu__rank_of(w) - 1), bias,
+    };
+    return cornu__read_by(step, op, in, bias ? 3 : 2);
+}
+
 CornuTensor *cornu__rounded_to(CornuTensor *x, CornuTensor *zero, int64_t type)
 {
     static const struct { int64_t type; double low, high; } ranges[] = {

@@ -9,7 +9,6 @@ static CornuTensor *blocks(CornuReadStep *step, int i, CornuShape x, int axis)
 {
     CornuTensor  *p = cornu_op_convert(cornu__operand_of(step, i), CORNU_F32);
     const int64_t size = cornu__whole(step, "block_size", 0);
-    if (!p) return NULL;
     CornuShape shape = cornu_tensor_shape(p);
     if (shape.rank != x.rank || x.rank == CORNU_MAX_RANK || size < 1 ||
         shape.extent[axis] != (x.extent[axis] + size - 1) / size)
@@ -26,7 +25,7 @@ static CornuTensor *blocks(CornuReadStep *step, int i, CornuShape x, int axis)
 /* Operand i as it broadcasts to x. */
 static CornuTensor *parameter(CornuReadStep *step, int i, CornuTensor *x, int axis)
 {
-    if (!x || !cornu__given(step, i)) return NULL;
+    if (!cornu__given(step, i)) return NULL;
     if (cornu__whole(step, "block_size", 0)) return blocks(step, i, cornu_tensor_shape(x), axis);
     return cornu__quantity(step, i, cornu__rank_of(x), axis);
 }
@@ -44,7 +43,6 @@ static CornuStatus read_quantize(CornuReadStep *step)
     CornuTensor *x = cornu_op_convert(cornu__operand_of(step, 0), CORNU_F32);
     int64_t      type = cornu__whole(step, "output_dtype", 0);
     int          axis;
-    if (!x) return cornu_error_take();
     CORNU__TRY(axis_of(step, x, &axis));
     if (cornu__given(step, 2)) type = cornu__operand_onnx_type(step, 2);
     if (!type) type = CORNU_READ_UINT8;
@@ -57,7 +55,6 @@ static CornuStatus read_dequantize(CornuReadStep *step)
 {
     CornuTensor *x = cornu_op_convert(cornu__operand_of(step, 0), CORNU_F32);
     int          axis;
-    if (!x) return cornu_error_take();
     CORNU__TRY(axis_of(step, x, &axis));
     CornuTensor *zero = parameter(step, 2, x, axis);
     if (zero) x = cornu_op_subtract(x, zero);
@@ -75,32 +72,12 @@ static CornuStatus read_dynamic(CornuReadStep *step)
 
 /* ---- Products ---- */
 
-static CornuStatus integers(CornuReadStep *step, CornuTensor *y)
+/* The product in integers. */
+static CornuStatus read_integers(CornuReadStep *step)
 {
+    CornuTensor *y = cornu__centred_product(step, step->row->name, (const int[]){ 0, 2 },
+                                            (const int[]){ 1, 3 }, NULL);
     return cornu__narrow_result(step, cornu_op_convert(y, CORNU_I32), CORNU_READ_INT32);
-}
-
-/* The second to last axis: a zero for each row. */
-static int row_axis(CornuTensor *a) { return cornu__rank_of(a) - 2; }
-
-static CornuStatus read_matmul_integer(CornuReadStep *step)
-{
-    CornuTensor *a = cornu__operand_of(step, 0), *b = cornu__operand_of(step, 1), *y = NULL;
-    CornuTensor *in[] = { cornu__centred(step, a, 2, row_axis(a)),
-                          cornu__centred(step, b, 3, cornu__rank_of(b) - 1) };
-    if (!in[0] || !in[1]) return cornu_error_take();
-    CORNU__TRY(cornu__read_by(step, "MatMul", in, 2, &y));
-    return integers(step, y);
-}
-
-static CornuStatus read_conv_integer(CornuReadStep *step)
-{
-    CornuTensor *in[] = { cornu__centred(step, cornu__operand_of(step, 0), 2, -1),
-                          cornu__centred(step, cornu__operand_of(step, 1), 3, 0) };
-    CornuTensor *y = NULL;
-    if (!in[0] || !in[1]) return cornu_error_take();
-    CORNU__TRY(cornu__read_by(step, "Conv", in, 2, &y));
-    return integers(step, y);
 }
 
 /* x, scale, zero; w, scale, zero, with one or one for each filter; scale and zero of y; bias. In
@@ -110,35 +87,30 @@ static CornuStatus read_qlinear_conv(CornuReadStep *step)
     const bool   last = cornu__whole(step, "channels_last", 0);
     CornuTensor *x = cornu__centred(step, cornu__operand_of(step, 0), 2, -1);
     CornuTensor *w = cornu__centred(step, cornu__operand_of(step, 3), 5, 0);
-    CornuTensor *bias = cornu__optional_as(step, 8, CORNU_F32), *y = NULL;
-    if (last) x = cornu__read_channels_first(x);
-    if (!x || !w) return cornu_error_take();
-    CORNU__TRY(cornu__read_by(step, "Conv", (CornuTensor *const[]){ x, w, bias }, 3, &y));
-    const int rank = cornu__rank_of(y);
+    CornuTensor *in[] = { last ? cornu__read_channels_first(x) : x, w,
+                          cornu__optional_as(step, 8, CORNU_F32) };
+    CornuTensor *y = cornu__read_by(step, "Conv", in, 3);
+    const int    rank = cornu__rank_of(y);
     y = cornu_op_multiply(y, cornu_op_multiply(cornu__quantity(step, 1, rank, -1),
                                                cornu__quantity(step, 4, rank, 1)));
-    if (last) y = cornu__read_channels_last(y);
-    return cornu__quantized_result(step, y, 6, 7);
+    return cornu__quantized_result(step, last ? cornu__read_channels_last(y) : y, 6, 7);
 }
 
 static CornuStatus read_qlinear_matmul(CornuReadStep *step)
 {
-    CornuTensor *a = cornu__operand_of(step, 0), *b = cornu__operand_of(step, 3), *y = NULL;
-    const int    row = row_axis(a), column = cornu__rank_of(b) - 1;
-    CornuTensor *in[] = { cornu__centred(step, a, 2, row), cornu__centred(step, b, 5, column) };
-    if (!in[0] || !in[1]) return cornu_error_take();
-    CORNU__TRY(cornu__read_by(step, "MatMul", in, 2, &y));
-    y = cornu_op_multiply(y, cornu__quantity(step, 1, cornu__rank_of(y), cornu__rank_of(y) - 2));
-    if (y) y = cornu_op_multiply(y, cornu__quantity(step, 4, cornu__rank_of(y),
-                                                 cornu__rank_of(y) - 1));
+    CornuTensor *y = cornu__centred_product(step, "MatMul", (const int[]){ 0, 2 },
+                                            (const int[]){ 3, 5 }, NULL);
+    const int    rank = cornu__rank_of(y);
+    y = cornu_op_multiply(y, cornu__quantity(step, 1, rank, rank - 2));
+    y = cornu_op_multiply(y, cornu__quantity(step, 4, rank, rank - 1));
     return cornu__quantized_result(step, y, 6, 7);
 }
 
 const CornuReadRow cornu__read_quantized[] = {
-    { "ConvInteger", read_conv_integer, .operands = 2 },
+    { "ConvInteger", read_integers, 2, .name = "Conv" },
     { "DequantizeLinear", read_dequantize, .operands = 2 },
     { "DynamicQuantizeLinear", read_dynamic, .operands = 1 },
-    { "MatMulInteger", read_matmul_integer, .operands = 2 },
+    { "MatMulInteger", read_integers, 2, .name = "MatMul" },
     { "QLinearConv", read_qlinear_conv, .operands = 4 },
     { "QLinearMatMul", read_qlinear_matmul, .operands = 4 },
     { "QuantizeLinear", read_quantize, .operands = 2 },

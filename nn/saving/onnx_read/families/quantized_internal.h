@@ -14,6 +14,11 @@ CornuTensor *cornu__centred(CornuReadStep *step, CornuTensor *q, int zero, int a
 /* scale (q - zero), with operands by their numbers. */
 CornuTensor *cornu__dequantized(CornuReadStep *step, int q, int scale, int zero, int axis);
 
+/* MatMul, Gemm or Conv of operands a and b less their zeros, {q, zero} each: one number, or one for
+ * each row of a matrix a, column of b, and filter; with a bias, or NULL. */
+CornuTensor *cornu__centred_product(CornuReadStep *step, const char *op, const int a[2],
+                                    const int b[2], CornuTensor *bias);
+
 /* Result 0: x / scale + zero, rounded to even and cut to the type of the operand `zero`, uint8 if
  * it is absent. */
 CornuStatus cornu__quantized_result(CornuReadStep *step, CornuTensor *x, int scale, int zero);
