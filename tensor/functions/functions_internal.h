@@ -25,6 +25,10 @@ CornuTensor *cornu__add_axis(CornuTensor *x, int at);
 CornuTensor *cornu__drop_axis(CornuTensor *x, int at);
 /* With so many elements of this value before and after those of an axis. Not of bool. */
 CornuTensor *cornu__pad_axis(CornuTensor *x, int axis, int64_t before, int64_t after, double value);
+/* Every `by`-th element from `begin` on, `count` of them. */
+CornuTensor *cornu__strided(CornuTensor *x, int axis, int64_t begin, int64_t count, int64_t by);
+/* The product along an axis, by halves; it stays with extent 1. */
+CornuTensor *cornu__product(CornuTensor *x, int axis);
 
 /* ---- logarithms.c ---- */
 

@@ -21,26 +21,6 @@ static int64_t bound(const json_t *value, int64_t usual, int64_t n, int64_t low,
     return smaller(larger(given < 0 ? given + n : given, low), high);
 }
 
-/* Every `step`-th element from `begin`, `count` of them: the first of each `step`. */
-static CornuTensor *strided(CornuTensor *x, int axis, int64_t begin, int64_t count, int64_t step)
-{
-    if (step == 1) return cornu__slice_axis(x, axis, begin, begin + count);
-    int64_t    low[CORNU_MAX_RANK] = { 0 }, high[CORNU_MAX_RANK] = { 0 };
-    CornuShape shape = cornu_tensor_shape(x), flat;
-    int64_t    before = 1, after = 1;
-    const int64_t n = shape.extent[axis], end = begin + count * step;
-    for (int i = 0; i < shape.rank; i++) {
-        if (i < axis) before *= shape.extent[i];
-        if (i > axis) after *= shape.extent[i];
-    }
-    x = cornu__slice_axis(x, axis, begin, smaller(end, n));
-    high[axis] = end - smaller(end, n);
-    if (high[axis]) x = cornu_op_pad(x, low, high, 0.0);
-    flat = cornu_shape(before, count, step, after);
-    shape.extent[axis] = count;
-    return cornu_op_reshape(cornu__slice_axis(cornu_op_reshape(x, flat), 2, 0, 1), shape);
-}
-
 /* x[begin:end:step] along an axis */
 static CornuTensor *sliced(const CornuOperands *o, CornuTensor *x, int axis, const json_t *slice)
 {
@@ -57,14 +37,14 @@ static CornuTensor *sliced(const CornuOperands *o, CornuTensor *x, int axis, con
         if (begin == 0 && end == n && step == 1) return x;
         if (axis == 0) return cornu__operation_refuse(o, "selects rows of the batch");
         if (end <= begin) return cornu__operation_refuse(o, "a slice is empty");
-        return strided(x, axis, begin, ceil_divide(end - begin, step), step);
+        return cornu__strided(x, axis, begin, ceil_divide(end - begin, step), step);
     }
     step = -step;
     const int64_t first = bound(start, n - 1, n, -1, n - 1), last = bound(stop, -1, n, -1, n - 1);
     if (axis == 0) return cornu__operation_refuse(o, "reverses the rows of the batch");
     if (first <= last) return cornu__operation_refuse(o, "a slice is empty");
-    return strided(cornu_op_flip(x, axis), axis, n - 1 - first, ceil_divide(first - last, step),
-                   step);
+    return cornu__strided(cornu_op_flip(x, axis), axis, n - 1 - first,
+                          ceil_divide(first - last, step), step);
 }
 
 static CornuTensor *element(const CornuOperands *o, CornuTensor *x, int axis, int64_t i)

@@ -216,23 +216,6 @@ CornuTensor *cornu__operation_cumprod(const CornuOperands *o)
     return accumulated(o, cornu__operand_x(o), cornu_op_multiply, 1.0);
 }
 
-/* The product along one axis, by halves. */
-static CornuTensor *product(CornuTensor *x, int axis)
-{
-    int64_t n = cornu_tensor_shape(x).extent[axis];
-    while (n > 1 && x) {
-        const int64_t half = n / 2;
-        CornuTensor *y = cornu_op_multiply(cornu__slice_axis(x, axis, 0, half),
-                                           cornu__slice_axis(x, axis, half, 2 * half));
-        if (n % 2)
-            y = cornu_op_concat((CornuTensor *[]){ y, cornu__slice_axis(x, axis, n - 1, n) }, 2,
-                                axis);
-        x = y;
-        n = half + n % 2;
-    }
-    return x;
-}
-
 CornuTensor *cornu__operation_prod(const CornuOperands *o)
 {
     CornuTensor *x = cornu__operand_x(o);
@@ -242,7 +225,7 @@ CornuTensor *cornu__operation_prod(const CornuOperands *o)
     if (cornu_tensor_type(x).dtype == CORNU_BOOL) x = cornu_op_convert(x, CORNU_I32);
     for (int axis = cornu_tensor_shape(x).rank - 1; axis > 0 && x; axis--) {
         if (!(axes >> axis & 1)) continue;
-        x = product(x, axis);
+        x = cornu__product(x, axis);
         if (!keep) x = cornu__drop_axis(x, axis);
     }
     return x;

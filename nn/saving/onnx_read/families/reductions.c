@@ -61,21 +61,6 @@ static CornuTensor *log_exponentials(CornuTensor *x, int64_t axes, bool keep)
     return keep ? sum : cornu_op_reshape(sum, without(x, axes, false));
 }
 
-/* Pairs are multiplied until one element is left. */
-CornuTensor *cornu__product(CornuTensor *x, int axis)
-{
-    while (x && cornu__extent_of(x, axis) > 1) {
-        const int64_t extent = cornu__extent_of(x, axis), half = extent / 2;
-        CornuTensor  *y = cornu_op_multiply(cornu__part_of(x, axis, 0, half),
-                                            cornu__part_of(x, axis, half, half));
-        if (extent % 2)
-            y = cornu_op_concat((CornuTensor *const[]){ y, cornu__part_of(x, axis, extent - 1, 1) },
-                                2, axis);
-        x = y;
-    }
-    return x;
-}
-
 static CornuTensor *product(CornuTensor *x, int64_t axes, bool keep)
 {
     const CornuShape left = without(x, axes, keep);

@@ -1,6 +1,5 @@
 /* Operators that arrange elements anew without looking at them. */
 #include "../run_internal.h"
-#include "window_internal.h"
 
 static CornuStatus read_reshape(CornuReadStep *step)
 {
@@ -187,26 +186,6 @@ static CornuStatus read_split(CornuReadStep *step)
         at += sizes[i];
     }
     return CORNU_OK;
-}
-
-/* x[begin::by] along an axis, `count` elements of it, by at least 1. */
-CornuTensor *cornu__strided(CornuTensor *x, int axis, int64_t begin, int64_t count, int64_t by)
-{
-    if (by == 1 || count < 2) return cornu__part_of(x, axis, begin, count);
-    const int64_t extent = cornu__extent_of(x, axis), end = begin + count * by;
-    if (end <= extent) {
-        x = cornu__part_of(x, axis, begin, count * by);
-    } else {
-        const CornuDtype dtype = cornu__dtype_of(x);
-        x = cornu__part_of(x, axis, begin, extent - begin);
-        if (dtype == CORNU_BOOL) x = cornu_op_convert(x, CORNU_I32);
-        x = cornu_op_convert(cornu__pad_axis(x, axis, 0, end - extent, 0.0), dtype);
-    }
-    CornuShape shape = cornu_tensor_shape(x), split = { 3, { 1, by, 1 } };
-    shape.extent[axis] = count;
-    for (int i = 0; i < shape.rank; i++) split.extent[i <= axis ? 0 : 2] *= shape.extent[i];
-    x = cornu__part_of(cornu_op_reshape(x, split), 1, 0, 1);
-    return cornu_op_reshape(x, shape);
 }
 
 static int64_t clamped(int64_t x, int64_t low, int64_t high)

@@ -25,7 +25,4 @@ CornuTensor *cornu__window_slice(CornuTensor *padded, const CornuReadWindow *win
                                  int64_t offset);
 int64_t      cornu__window_size(const CornuReadWindow *window);
 
-/* Every stride-th element of an axis, `count` of them, from `begin` on. */
-CornuTensor *cornu__strided(CornuTensor *x, int axis, int64_t begin, int64_t count, int64_t by);
-
 #endif
