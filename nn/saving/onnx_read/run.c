@@ -332,6 +332,13 @@ CornuArray cornu__host_array(CornuReadRun *run, CornuType type)
 
 /* ---- Axes ---- */
 
+CornuStatus cornu__list_of(const CornuReadStep *step, const char *name, int i, int64_t *to,
+                           int most, int *count)
+{
+    CORNU__TRY(cornu__integers(step, name, to, most, count));
+    return *count < 0 && i >= 0 ? cornu__known_integers(step, i, to, most, count) : CORNU_OK;
+}
+
 CornuStatus cornu__axis_of(int64_t axis, int rank, int *to)
 {
     if (axis < -rank || axis >= rank)
@@ -346,9 +353,7 @@ CornuStatus cornu__axes_of(const CornuReadStep *step, const char *name, int i, i
 {
     int64_t axes[CORNU_MAX_RANK];
     int     count = -1, axis;
-    CORNU__TRY(cornu__integers(step, name, axes, CORNU_MAX_RANK, &count));
-    if (count < 0 && i >= 0)
-        CORNU__TRY(cornu__known_integers(step, i, axes, CORNU_MAX_RANK, &count));
+    CORNU__TRY(cornu__list_of(step, name, i, axes, CORNU_MAX_RANK, &count));
     *bits = count <= 0 ? none : 0;
     for (int k = 0; k < count; k++) {
         CORNU__TRY(cornu__axis_of(axes[k], rank, &axis));

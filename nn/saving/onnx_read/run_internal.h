@@ -178,6 +178,10 @@ const char *cornu__word(const CornuReadStep *step, const char *name, const char 
 CornuStatus cornu__integers(const CornuReadStep *step, const char *name, int64_t *to, int most,
                             int *count);
 
+/* Such a list, which is the attribute `name` in files of old opsets and operand i in others. */
+CornuStatus cornu__list_of(const CornuReadStep *step, const char *name, int i, int64_t *to,
+                           int most, int *count);
+
 /* An axis from -rank to rank - 1 as one from 0. */
 CornuStatus cornu__axis_of(int64_t axis, int rank, int *to);
 /* Such axes, from the attribute `name` or operand i, as bits: `none` if both are absent. */

@@ -3,40 +3,52 @@
 
 #include <string.h>
 
-/* (B, C, H, W) to (B, C / b b, H b, W b). DCR: the block is the major part of the channel. */
+/* Images (B, C, H, W), a blocksize, and whether the block is the minor part of the channel, "CRD". */
+static CornuStatus read_blocks(const CornuReadStep *step, CornuShape s, int64_t *b, bool *minor)
+{
+    *b = cornu__whole(step, "blocksize", 0);
+    *minor = !strcmp(cornu__word(step, "mode", "DCR"), "CRD");
+    if (s.rank == 4 && *b > 0 && *b <= INT16_MAX) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "blocks of %lld of a tensor of rank %d, expected 4",
+                       (long long)*b, s.rank);
+}
+
+/* (B, C, H, W) to (B, C / b b, H b, W b). */
 static CornuStatus read_depth_to_space(CornuReadStep *step)
 {
-    CornuTensor  *x = cornu__operand_of(step, 0);
-    const int64_t b = cornu__whole(step, "blocksize", 0);
-    const bool    minor = !strcmp(cornu__word(step, "mode", "DCR"), "CRD");
+    CornuTensor     *x = cornu__operand_of(step, 0);
     const CornuShape s = cornu_tensor_shape(x);
-    if (s.rank != 4 || b < 1 || b > INT16_MAX || s.extent[1] % (b * b))
+    int64_t          b;
+    bool             minor;
+    CORNU__TRY(read_blocks(step, s, &b, &minor));
+    if (s.extent[1] % (b * b))
         return cornu__fail(CORNU_ERR_SHAPE, "blocks of %lld for %lld channels", (long long)b,
                            (long long)s.extent[1]);
     const int64_t c = s.extent[1] / (b * b);
-    const int64_t major[] = { s.extent[0], b, b, c, s.extent[2], s.extent[3] };
-    const int64_t inner[] = { s.extent[0], c, b, b, s.extent[2], s.extent[3] };
-    x = cornu__reshaped(x, 6, minor ? inner : major);
-    x = x ? cornu_op_transpose(x, minor ? (const int[]){ 0, 1, 4, 2, 5, 3 }
-                                        : (const int[]){ 0, 3, 4, 1, 5, 2 }) : NULL;
-    const int64_t to[] = { s.extent[0], c, s.extent[2] * b, s.extent[3] * b };
-    return cornu__result(step, 0, cornu__reshaped(x, 4, to));
+    x = cornu_op_reshape(x, minor ? cornu_shape(s.extent[0], c, b, b, s.extent[2], s.extent[3])
+                                  : cornu_shape(s.extent[0], b, b, c, s.extent[2], s.extent[3]));
+    x = cornu_op_transpose(x, minor ? (const int[]){ 0, 1, 4, 2, 5, 3 }
+                                    : (const int[]){ 0, 3, 4, 1, 5, 2 });
+    return cornu__result(step, 0, cornu_op_reshape(x, cornu_shape(s.extent[0], c, s.extent[2] * b,
+                                                                  s.extent[3] * b)));
 }
 
 static CornuStatus read_space_to_depth(CornuReadStep *step)
 {
-    CornuTensor  *x = cornu__operand_of(step, 0);
-    const int64_t b = cornu__whole(step, "blocksize", 0);
-    const bool    minor = !strcmp(cornu__word(step, "mode", "DCR"), "CRD");
+    CornuTensor     *x = cornu__operand_of(step, 0);
     const CornuShape s = cornu_tensor_shape(x);
-    if (s.rank != 4 || b < 1 || b > INT16_MAX || s.extent[2] % b || s.extent[3] % b)
-        return cornu__fail(CORNU_ERR_SHAPE, "blocks of %lld", (long long)b);
-    const int64_t from[] = { s.extent[0], s.extent[1], s.extent[2] / b, b, s.extent[3] / b, b };
-    const int64_t to[] = { s.extent[0], s.extent[1] * b * b, s.extent[2] / b, s.extent[3] / b };
-    x = cornu__reshaped(x, 6, from);
-    x = x ? cornu_op_transpose(x, minor ? (const int[]){ 0, 1, 3, 5, 2, 4 }
-                                        : (const int[]){ 0, 3, 5, 1, 2, 4 }) : NULL;
-    return cornu__result(step, 0, cornu__reshaped(x, 4, to));
+    int64_t          b;
+    bool             minor;
+    CORNU__TRY(read_blocks(step, s, &b, &minor));
+    if (s.extent[2] % b || s.extent[3] % b)
+        return cornu__fail(CORNU_ERR_SHAPE, "blocks of %lld of images of %lld x %lld", (long long)b,
+                           (long long)s.extent[2], (long long)s.extent[3]);
+    const int64_t h = s.extent[2] / b, w = s.extent[3] / b;
+    x = cornu_op_reshape(x, cornu_shape(s.extent[0], s.extent[1], h, b, w, b));
+    x = cornu_op_transpose(x, minor ? (const int[]){ 0, 1, 3, 5, 2, 4 }
+                                    : (const int[]){ 0, 3, 5, 1, 2, 4 });
+    return cornu__result(step, 0, cornu_op_reshape(x, cornu_shape(s.extent[0], s.extent[1] * b * b,
+                                                                  h, w)));
 }
 
 /* Above, or below, a diagonal; the rest is 0. */

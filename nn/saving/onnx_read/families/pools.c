@@ -1,13 +1,6 @@
 /* Pools: over two axes by Cornu's ops, otherwise one position of the window after another. */
 #include "window_internal.h"
 
-static bool is_zero(const int64_t *list, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (list[i]) return false;
-    return true;
-}
-
 /* x with its padding. */
 static CornuTensor *padded(CornuTensor *x, const CornuReadWindow *window, bool extra, double value)
 {
@@ -129,7 +122,8 @@ static CornuStatus read_average_pool(CornuReadStep *step)
     CornuReadWindow window;
     CORNU__TRY(cornu__read_window(step, cornu_tensor_shape(x), NULL, &window));
     const bool pads = cornu__whole(step, "count_include_pad", 0);
-    const bool none = is_zero(window.low, window.axes) && is_zero(window.high, window.axes);
+    bool none = true;
+    for (int i = 0; i < window.axes; i++) none &= !window.low[i] && !window.high[i];
     if (fits_op(x, &window)) {
         const CornuWindow pool = op_window(&window, !pads || none);
         if (pads && !none) x = padded(x, &window, false, 0.0);
@@ -168,28 +162,27 @@ static CornuStatus read_lp_pool(CornuReadStep *step)
 
 /* ---- Over the whole image ---- */
 
-static CornuStatus global(CornuReadStep *step, int kind)
+static CornuTensor *root_of_powers(CornuTensor *x, int64_t axes, double p)
 {
-    CornuTensor *x = cornu__operand_of(step, 0);
-    if (!x) return cornu_error_take();
-    const double  p = (double)cornu__whole(step, "p", 2);
-    const int64_t axes = ((INT64_C(1) << cornu__rank_of(x)) - 1) & ~INT64_C(3);
-    if (axes == 0) return cornu__result(step, 0, x);
-    x = kind == 0 ? cornu_op_reduce_mean(x, axes, true)
-      : kind == 1 ? cornu_op_reduce_max(x, axes, true)
-      : power(cornu_op_reduce_sum(power(cornu_op_absolute(x), p), axes, true), 1.0 / p);
-    return cornu__result(step, 0, x);
+    x = cornu_op_reduce_sum(power(cornu_op_absolute(x), p), axes, true);
+    return power(x, 1.0 / p);
 }
 
-static CornuStatus read_global_average(CornuReadStep *step) { return global(step, 0); }
-static CornuStatus read_global_max(CornuReadStep *step) { return global(step, 1); }
-static CornuStatus read_global_lp(CornuReadStep *step) { return global(step, 2); }
+static CornuStatus global(CornuReadStep *step)
+{
+    CornuTensor  *x = cornu__operand_of(step, 0);
+    const int64_t axes = ((INT64_C(1) << cornu__rank_of(x)) - 1) & ~INT64_C(3);
+    const double  p = (double)cornu__whole(step, "p", 2);
+    if (axes == 0) return cornu__result(step, 0, x);
+    return cornu__result(step, 0, step->row->along ? step->row->along(x, axes, true)
+                                                   : root_of_powers(x, axes, p));
+}
 
 const CornuReadRow cornu__read_pools[] = {
     { "AveragePool", read_average_pool, .operands = 1 },
-    { "GlobalAveragePool", read_global_average, .operands = 1 },
-    { "GlobalLpPool", read_global_lp, .operands = 1 },
-    { "GlobalMaxPool", read_global_max, .operands = 1 }, { "LpPool", read_lp_pool, .operands = 1 },
-    { "MaxPool", read_max_pool, .operands = 1 },
+    { "GlobalAveragePool", global, 1, .along = cornu_op_reduce_mean },
+    { "GlobalLpPool", global, .operands = 1 },
+    { "GlobalMaxPool", global, 1, .along = cornu_op_reduce_max },
+    { "LpPool", read_lp_pool, .operands = 1 }, { "MaxPool", read_max_pool, .operands = 1 },
     { 0 },
 };

@@ -138,33 +138,46 @@ static CornuTensor *resized(CornuReadRun *run, CornuTensor *x, int i, const Axis
     return cornu_op_reshape(x, shape);
 }
 
+/* Scales for `count` axes; NULL if there are none. Of Upsample up to opset 8 they are an
+ * attribute. */
+static CornuStatus read_scales(CornuReadStep *step, int i, int count, double *to,
+                               const double **scales)
+{
+    const CornuReadAttribute *list = cornu__attribute(step, "scales");
+    CornuArray                array;
+    *scales = list && list->number_count == count ? list->numbers : NULL;
+    if (*scales || !cornu__given(step, i)) return CORNU_OK;
+    CORNU__TRY(cornu__known(step, i, &array));
+    if (cornu_type_count(array.type) != count) return CORNU_OK;
+    for (int k = 0; k < count; k++) to[k] = cornu_array_get(array, k);
+    *scales = to;
+    return CORNU_OK;
+}
+
 /* The extents of the result and the scales, from `scales` or `sizes` for the axes. */
 static CornuStatus extents_of(CornuReadStep *step, int scales_at, int sizes_at, Axis *axes,
                               const int *chosen, int count)
 {
-    CornuArray  scales = { .data = NULL };
-    int64_t     sizes[CORNU_MAX_RANK];
-    int         given = -1;
-    const char *policy = cornu__word(step, "keep_aspect_ratio_policy", "stretch");
-    if (cornu__given(step, scales_at)) {
-        CORNU__TRY(cornu__known(step, scales_at, &scales));
-        if (cornu_type_count(scales.type) != count) scales.data = NULL;
-    }
-    if (!scales.data)
+    const double *scales;
+    double        numbers[CORNU_MAX_RANK];
+    int64_t       sizes[CORNU_MAX_RANK];
+    int           given = -1;
+    const char   *policy = cornu__word(step, "keep_aspect_ratio_policy", "stretch");
+    CORNU__TRY(read_scales(step, scales_at, count, numbers, &scales));
+    if (!scales)
         CORNU__TRY(cornu__known_integers(step, sizes_at, sizes, CORNU_MAX_RANK, &given));
-    if (!scales.data && given != count)
+    if (!scales && given != count)
         return cornu__fail(CORNU_ERR_FORMAT, "expected scales or sizes for %d axes", count);
     double common = 0.0;
-    for (int i = 0; i < count && !scales.data; i++) {
+    for (int i = 0; i < count && !scales; i++) {
         const double scale = (double)sizes[i] / (double)axes[chosen[i]].in;
         if (i == 0 || (policy[4] == 'l' ? scale < common : scale > common)) common = scale;
     }
     for (int i = 0; i < count; i++) {
         Axis *axis = &axes[chosen[i]];
-        axis->scale = scales.data ? cornu_array_get(scales, i) : (double)sizes[i] /
-                                                                 (double)axis->in;
+        axis->scale = scales ? scales[i] : (double)sizes[i] / (double)axis->in;
         axis->wide = (double)axis->in * axis->scale;
-        if (!scales.data && policy[0] == 'n') {
+        if (!scales && policy[0] == 'n') {
             axis->scale = common;
             axis->wide = floor((double)axis->in * common + 0.5);
             sizes[i] = (int64_t)axis->wide;
@@ -172,8 +185,8 @@ static CornuStatus extents_of(CornuReadStep *step, int scales_at, int sizes_at, 
         if (!(axis->scale > 0.0) || !(axis->wide < 0x1p31))
             return cornu__fail(CORNU_ERR_SHAPE, "a scale of %g for %lld elements", axis->scale,
                                (long long)axis->in);
-        axis->out = scales.data ? (int64_t)floor(axis->wide) : sizes[i];
-        if (!scales.data) axis->wide = (double)axis->out;
+        axis->out = scales ? (int64_t)floor(axis->wide) : sizes[i];
+        if (!scales) axis->wide = (double)axis->out;
         if (axis->out < 1) return cornu__fail(CORNU_ERR_SHAPE, "a scale of %g", axis->scale);
     }
     return CORNU_OK;
@@ -185,7 +198,6 @@ static CornuStatus resize(CornuReadStep *step, int scales_at, int sizes_at, cons
     Axis         axes[CORNU_MAX_RANK];
     int64_t      list[CORNU_MAX_RANK];
     int          chosen[CORNU_MAX_RANK], count;
-    if (!x) return cornu_error_take();
     const int rank = cornu__rank_of(x);
     CORNU__TRY(cornu__integers(step, "axes", list, CORNU_MAX_RANK, &count));
     for (int i = 0; i < rank; i++) {
@@ -239,21 +251,11 @@ static CornuStatus read_resize(CornuReadStep *step)
     return resize(step, old ? 1 : 2, old ? INT32_MAX : 3, &usual);
 }
 
-/* Up to opset 8 the scales are an attribute. */
 static CornuStatus read_upsample(CornuReadStep *step)
 {
     const Axis usual = { .mode = cornu__word(step, "mode", "nearest"), .nearest = "floor",
                          .coordinates = "asymmetric", .a = -0.75 };
-    const CornuReadAttribute *scales = cornu__attribute(step, "scales");
-    if (!scales) return resize(step, 1, INT32_MAX, &usual);
-    CornuReadStep    made = *step;
-    CornuReadOperand in[2] = { step->in[0], { .given = true } };
-    in[1].known = cornu__host_array(step->run, cornu_type(CORNU_F64, scales->number_count));
-    if (!in[1].known.data) return CORNU_ERR_MEMORY;
-    memcpy(in[1].known.data, scales->numbers, (size_t)scales->number_count * sizeof(double));
-    made.in = in;
-    made.in_count = 2;
-    return resize(&made, 1, INT32_MAX, &usual);
+    return resize(step, 1, INT32_MAX, &usual);
 }
 
 const CornuReadRow cornu__read_resizing[] = {

@@ -6,8 +6,7 @@ static CornuStatus read_reshape(CornuReadStep *step)
     int64_t    to[CORNU_MAX_RANK];
     int        rank;
     CornuTensor *x = cornu__operand_of(step, 0);
-    if (step->run->opset < 5) CORNU__TRY(cornu__integers(step, "shape", to, CORNU_MAX_RANK, &rank));
-    else CORNU__TRY(cornu__known_integers(step, 1, to, CORNU_MAX_RANK, &rank));
+    CORNU__TRY(cornu__list_of(step, "shape", 1, to, CORNU_MAX_RANK, &rank));
     if (rank < 0) return cornu__fail(CORNU_ERR_FORMAT, "the shape is missing");
     const bool zeros = cornu__whole(step, "allowzero", 0);
     const int64_t count = cornu_type_count(cornu_tensor_type(x));
@@ -59,8 +58,7 @@ static CornuStatus read_unsqueeze(CornuReadStep *step)
     CornuTensor *x = cornu__operand_of(step, 0);
     int64_t      extents[CORNU_MAX_RANK], axes, given[CORNU_MAX_RANK];
     int          count = -1, from = 0;
-    CORNU__TRY(cornu__integers(step, "axes", given, CORNU_MAX_RANK, &count));
-    if (count < 0) CORNU__TRY(cornu__known_integers(step, 1, given, CORNU_MAX_RANK, &count));
+    CORNU__TRY(cornu__list_of(step, "axes", 1, given, CORNU_MAX_RANK, &count));
     const int rank = cornu__rank_of(x) + (count > 0 ? count : 0);
     if (rank > CORNU_MAX_RANK)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "the result has rank %d, expected at most %d",
@@ -166,8 +164,7 @@ static CornuStatus read_split(CornuReadStep *step)
     int64_t      sizes[MOST], at = 0;
     int          axis, count = -1;
     CORNU__TRY(cornu__axis_of(cornu__whole(step, "axis", 0), cornu__rank_of(x), &axis));
-    CORNU__TRY(cornu__integers(step, "split", sizes, MOST, &count));
-    if (count < 0) CORNU__TRY(cornu__known_integers(step, 1, sizes, MOST, &count));
+    CORNU__TRY(cornu__list_of(step, "split", 1, sizes, MOST, &count));
     const int64_t extent = cornu__extent_of(x, axis);
     if (count < 0) {
         count = (int)cornu__whole(step, "num_outputs", step->out_count);
@@ -200,16 +197,10 @@ static CornuStatus read_slice(CornuReadStep *step)
     int64_t      starts[CORNU_MAX_RANK], ends[CORNU_MAX_RANK], axes[CORNU_MAX_RANK];
     int64_t      steps[CORNU_MAX_RANK];
     int          count, end_count, axis_count, step_count = -1;
-    if (step->run->opset < 10) {
-        CORNU__TRY(cornu__integers(step, "starts", starts, CORNU_MAX_RANK, &count));
-        CORNU__TRY(cornu__integers(step, "ends", ends, CORNU_MAX_RANK, &end_count));
-        CORNU__TRY(cornu__integers(step, "axes", axes, CORNU_MAX_RANK, &axis_count));
-    } else {
-        CORNU__TRY(cornu__known_integers(step, 1, starts, CORNU_MAX_RANK, &count));
-        CORNU__TRY(cornu__known_integers(step, 2, ends, CORNU_MAX_RANK, &end_count));
-        CORNU__TRY(cornu__known_integers(step, 3, axes, CORNU_MAX_RANK, &axis_count));
-        CORNU__TRY(cornu__known_integers(step, 4, steps, CORNU_MAX_RANK, &step_count));
-    }
+    CORNU__TRY(cornu__list_of(step, "starts", 1, starts, CORNU_MAX_RANK, &count));
+    CORNU__TRY(cornu__list_of(step, "ends", 2, ends, CORNU_MAX_RANK, &end_count));
+    CORNU__TRY(cornu__list_of(step, "axes", 3, axes, CORNU_MAX_RANK, &axis_count));
+    CORNU__TRY(cornu__known_integers(step, 4, steps, CORNU_MAX_RANK, &step_count));
     if (count != end_count || (axis_count >= 0 && axis_count != count) ||
         (step_count >= 0 && step_count != count) || count > cornu__rank_of(x))
         return cornu__fail(CORNU_ERR_FORMAT, "%d starts, %d ends, %d axes", count, end_count,
@@ -233,11 +224,8 @@ static CornuStatus read_slice(CornuReadStep *step)
         end = clamped(end, -1, begin);
         const int64_t stride = -by > extent ? extent + 1 : -by;
         const int64_t taken = (begin - end + stride - 1) / stride;
-        if (taken == 0) {
-            x = cornu__part_of(x, axis, 0, 0);
-            continue;
-        }
-        x = cornu__strided(cornu_op_flip(x, axis), axis, extent - 1 - begin, taken, stride);
+        x = !taken ? cornu__part_of(x, axis, 0, 0)
+                   : cornu__strided(cornu_op_flip(x, axis), axis, extent - 1 - begin, taken, stride);
     }
     return cornu__result(step, 0, x);
 }
@@ -284,12 +272,10 @@ static CornuTensor *pad_with_operand(CornuReadStep *step, CornuTensor *x, const 
                                      const int64_t *high)
 {
     CornuTensor *value = cornu__operand_of(step, 2);
-    if (!x || !value) return NULL;
     const CornuType mask = cornu_type_from(CORNU_F32, cornu_tensor_shape(x));
     CornuTensor    *own = cornu_op_pad(cornu_op_constant(step->run->graph, mask, 1.0), low, high,
                                        0.0);
     CornuTensor    *y = cornu_op_pad(x, low, high, 0.0);
-    if (!own || !y) return NULL;
     value = cornu_op_broadcast(cornu_op_reshape(value, cornu_shape_from(0, NULL)),
                                cornu_tensor_shape(y));
     return cornu_op_select(cornu_op_compare(own, CORNU_GREATER, cornu_op_constant_like(own, 0.5)),
@@ -305,13 +291,9 @@ static CornuStatus read_pad(CornuReadStep *step)
     int          count, axis_count = -1;
     double       value = cornu__real(step, "value", 0.0);
     const bool   computed = cornu__given(step, 2) && !step->in[2].known.data;
-    if (step->run->opset < 11) {
-        CORNU__TRY(cornu__integers(step, "pads", pads, 2 * CORNU_MAX_RANK, &count));
-    } else {
-        CORNU__TRY(cornu__known_integers(step, 1, pads, 2 * CORNU_MAX_RANK, &count));
-        if (!computed) CORNU__TRY(cornu__known_number(step, 2, 0.0, &value));
-        CORNU__TRY(cornu__known_integers(step, 3, axes, CORNU_MAX_RANK, &axis_count));
-    }
+    CORNU__TRY(cornu__list_of(step, "pads", 1, pads, 2 * CORNU_MAX_RANK, &count));
+    if (!computed) CORNU__TRY(cornu__known_number(step, 2, value, &value));
+    CORNU__TRY(cornu__known_integers(step, 3, axes, CORNU_MAX_RANK, &axis_count));
     const int rank = cornu__rank_of(x), half = axis_count >= 0 ? axis_count : rank;
     if (count != 2 * half || half > rank)
         return cornu__fail(CORNU_ERR_FORMAT, "%d pads for %d axes", count, half);
