@@ -10,14 +10,24 @@ int cornu__read_name(CornuLookup *names, const char *name)
     return cornu__lookup_set(names, name, next) ? -1 : next;
 }
 
+CornuStatus cornu__read_names(CornuLookup *names, const CornuReadGraph *graph)
+{
+    bool memory = true;
+    for (int i = 0; i < graph->input_count; i++)
+        memory &= cornu__read_name(names, graph->inputs[i].name) >= 0;
+    for (int i = 0; i < graph->tensor_count; i++)
+        memory &= cornu__read_name(names, graph->tensors[i].name) >= 0;
+    for (int i = 0; i < graph->node_count; i++)
+        for (int k = 0; k < graph->nodes[i].out_count; k++)
+            memory &= cornu__read_name(names, graph->nodes[i].out[k]) >= 0;
+    return memory ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
 static CornuStatus run_node(CornuReadRun *run, const CornuReadNode *node, const CornuLookup *names,
                             CornuReadOperand *values)
 {
-    CornuReadStep step = { .run = run, .node = node, .in_count = node->in_count,
-                           .out_count = node->out_count };
-    step.in = cornu__arena_take(run->arena, (size_t)node->in_count, sizeof *step.in);
-    step.out = cornu__arena_take(run->arena, (size_t)node->out_count, sizeof *step.out);
-    if (!step.in || !step.out) return CORNU_ERR_MEMORY;
+    CornuReadStep step;
+    CORNU__TRY(cornu__read_begin(run, node, &step));
     for (int i = 0; i < node->in_count; i++) {
         const int at = *node->in[i] ? cornu__lookup_find(names, node->in[i]) : -1;
         if (at >= 0) step.in[i] = values[at];
@@ -48,10 +58,9 @@ static CornuStatus captures_of(CornuArena *arena, CornuReadNode *node, int depth
 static CornuStatus add_captures(CornuArena *arena, const CornuReadGraph *graph, CornuLookup *inner,
                                 CornuLookup *used, int depth)
 {
-    for (int i = 0; i < graph->input_count; i++)
-        if (cornu__read_name(inner, graph->inputs[i].name) < 0) return CORNU_ERR_MEMORY;
-    for (int i = 0; i < graph->tensor_count; i++)
-        if (cornu__read_name(inner, graph->tensors[i].name) < 0) return CORNU_ERR_MEMORY;
+    CORNU__TRY(cornu__read_names(inner, &(const CornuReadGraph){
+        .inputs = graph->inputs, .input_count = graph->input_count,
+        .tensors = graph->tensors, .tensor_count = graph->tensor_count }));
     for (int i = 0; i < graph->node_count; i++) {
         CornuReadNode *node = &graph->nodes[i];
         CORNU__TRY(captures_of(arena, node, depth));
@@ -127,21 +136,13 @@ CornuStatus cornu__subgraph_open(const CornuReadStep *step, const char *attribut
     if (step->run->depth >= CORNU_READ_MOST_DEPTH)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "subgraphs nested more than %d deep",
                            CORNU_READ_MOST_DEPTH);
-    bool memory = true;
-    for (int i = step->node->own_count; i < step->node->in_count; i++)
-        memory &= cornu__read_name(&body->names, step->node->in[i]) >= 0;
-    for (int i = 0; i < graph->input_count; i++)
-        memory &= cornu__read_name(&body->names, graph->inputs[i].name) >= 0;
-    for (int i = 0; i < graph->tensor_count; i++) {
-        memory &= cornu__read_name(&body->names, graph->tensors[i].name) >= 0;
+    for (int i = 0; i < graph->tensor_count; i++)
         if (graph->tensors[i].role)
             return cornu__fail(CORNU_ERR_FORMAT, "the tensor %.100s has no numbers",
                                graph->tensors[i].name);
-    }
-    for (int i = 0; i < graph->node_count; i++)
-        for (int k = 0; k < graph->nodes[i].out_count; k++)
-            memory &= cornu__read_name(&body->names, graph->nodes[i].out[k]) >= 0;
-    return memory ? CORNU_OK : CORNU_ERR_MEMORY;
+    for (int i = step->node->own_count; i < step->node->in_count; i++)
+        if (cornu__read_name(&body->names, step->node->in[i]) < 0) return CORNU_ERR_MEMORY;
+    return cornu__read_names(&body->names, graph);
 }
 
 CornuStatus cornu__subgraph_run(const CornuReadStep *step, const CornuReadBody *body,
@@ -162,8 +163,7 @@ CornuStatus cornu__subgraph_run(const CornuReadStep *step, const CornuReadBody *
         values[cornu__lookup_find(&body->names, graph->inputs[i].name)] = in[i];
     for (int i = 0; i < graph->tensor_count; i++)
         values[cornu__lookup_find(&body->names, graph->tensors[i].name)] =
-            (CornuReadOperand){ .given = true, .known = graph->tensors[i].array,
-                                .onnx_type = graph->tensors[i].onnx_type };
+            cornu__read_constant(&graph->tensors[i]);
     run->depth++;
     const CornuStatus status = cornu__read_nodes(run, graph, &body->names, values);
     run->depth--;

@@ -132,8 +132,7 @@ static CornuStatus fill(CornuLayer *layer, const CornuCall *call, CornuTensor *c
     int                   weight = 0;
     for (int i = 0; i < graph->tensor_count; i++) {
         const CornuReadTensor *tensor = &graph->tensors[i];
-        CornuReadOperand value = { .given = true, .known = tensor->array,
-                                   .onnx_type = tensor->onnx_type };
+        CornuReadOperand       value = cornu__read_constant(tensor);
         if (is_weight(tensor)) {
             value.known = (CornuArray){ .data = NULL };
             value.weight = cornu_layer_read_as(layer, call, weight++, tensor->array.type.dtype);
@@ -238,24 +237,14 @@ CornuStatus cornu__onnx_register(void)
 
 /* ---- Making it ---- */
 
-/* Numbers the values, and checks that inputs, tensors and results of nodes are given once and what
- * the nodes and outputs use is given. */
+/* Numbers the values, and checks that what the outputs use is given. */
 static CornuStatus number_values(CornuOnnxNode *node)
 {
     const CornuReadGraph *graph = &node->model.graph;
-    CornuLookup          *names = &node->names;
-    bool                  memory = true;
-    names->of_strings = true;
-    for (int i = 0; i < graph->input_count; i++)
-        memory &= cornu__read_name(names, graph->inputs[i].name) >= 0;
-    for (int i = 0; i < graph->tensor_count; i++)
-        memory &= cornu__read_name(names, graph->tensors[i].name) >= 0;
-    for (int i = 0; i < graph->node_count; i++)
-        for (int k = 0; k < graph->nodes[i].out_count; k++)
-            memory &= cornu__read_name(names, graph->nodes[i].out[k]) >= 0;
-    if (!memory) return CORNU_ERR_MEMORY;
+    node->names.of_strings = true;
+    CORNU__TRY(cornu__read_names(&node->names, graph));
     for (int i = 0; i < graph->output_count; i++)
-        if (cornu__lookup_find(names, graph->outputs[i].name) < 0)
+        if (cornu__lookup_find(&node->names, graph->outputs[i].name) < 0)
             return cornu__fail(CORNU_ERR_FORMAT, "the output %.100s is not computed",
                                graph->outputs[i].name);
     return CORNU_OK;

@@ -244,34 +244,32 @@ static CornuStatus load_bytes(CornuReadLoad *load, const void *bytes, size_t siz
     return status;
 }
 
-CornuStatus cornu__onnx_load_bytes(const void *bytes, size_t size, CornuInputShapes *shapes,
-                                   CornuModel **model)
+static CornuStatus load_or_free(const void *bytes, size_t size, const char *path,
+                                CornuInputShapes *shapes, CornuModel **model)
 {
     CornuReadLoad load = { .shapes = shapes };
     *model = NULL;
-    const CornuStatus status = load_bytes(&load, bytes, size, NULL, model);
+    const CornuStatus status = load_bytes(&load, bytes, size, path, model);
     if (!status) return CORNU_OK;
     cornu_model_free(*model);
     *model = NULL;
     return status;
 }
 
-static CornuStatus load_file(const char *path, CornuInputShapes *shapes, CornuModel **model)
+CornuStatus cornu__onnx_load_bytes(const void *bytes, size_t size, CornuInputShapes *shapes,
+                                   CornuModel **model)
 {
-    CornuReadLoad  load = { .shapes = shapes };
-    CornuFileBytes file = { NULL, 0 };
-    CORNU__TRY(cornu__file_read(&file, path));
-    const CornuStatus status = load_bytes(&load, file.bytes, file.size, path, model);
-    cornu__file_release(&file);
-    return status;
+    return load_or_free(bytes, size, NULL, shapes, model);
 }
 
 CornuModel *cornu__onnx_load_shaped(const char *path, CornuInputShapes *shapes)
 {
-    CornuModel *model = NULL;
-    if (!load_file(path, shapes, &model)) return model;
-    cornu_model_free(model);
-    return cornu__null();
+    CornuModel    *model = NULL;
+    CornuFileBytes file = { NULL, 0 };
+    CornuStatus    status = cornu__file_read(&file, path);
+    if (!status) status = load_or_free(file.bytes, file.size, path, shapes, &model);
+    cornu__file_release(&file);
+    return status ? cornu__null() : model;
 }
 
 CornuModel *cornu__onnx_load(const char *path, bool compile, CornuDevice *device)

@@ -73,6 +73,10 @@ CornuStatus cornu__read_prepare(CornuReadLoad *load);
  * none. The graph is to be traced again. */
 CornuStatus cornu__read_record_outputs(CornuReadLoad *load, bool *added);
 
+/* A node Identity of a value, whose name and result are NAME followed by `suffix`. */
+CornuStatus cornu__read_identity(CornuReadLoad *load, const char *from, const char *suffix,
+                                 CornuReadNode *node);
+
 /* Part of it: nodes for weights that several nodes share. */
 CornuStatus cornu__read_tie(CornuReadLoad *load);
 

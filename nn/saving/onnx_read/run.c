@@ -198,6 +198,12 @@ CornuTensor *cornu__known_tensor(CornuReadRun *run, const CornuReadOperand *oper
     return record_again(run, operand);
 }
 
+CornuTensor *cornu__read_tensor(CornuReadRun *run, const CornuReadOperand *operand)
+{
+    return operand->tensor ? operand->tensor : operand->weight ? operand->weight
+                                             : cornu__tensor_of(run, operand->known);
+}
+
 CornuTensor *cornu__optional(CornuReadStep *step, int i)
 {
     if (!cornu__given(step, i) || cornu_error_pending()) return NULL;
@@ -389,6 +395,15 @@ CornuTensor *cornu__count_along(CornuGraph *graph, CornuDtype dtype, int rank, i
 
 /* ---- A node ---- */
 
+CornuStatus cornu__read_begin(CornuReadRun *run, const CornuReadNode *node, CornuReadStep *step)
+{
+    *step = (CornuReadStep){ .run = run, .node = node, .in_count = node->in_count,
+                             .out_count = node->out_count };
+    step->in = cornu__arena_take(run->arena, (size_t)node->in_count, sizeof *step->in);
+    step->out = cornu__arena_take(run->arena, (size_t)node->out_count, sizeof *step->out);
+    return step->in && step->out ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
 bool cornu__read_has_states(const CornuReadNode *node) { return !strcmp(node->op, "State"); }
 
 /* Of its second operand CastLike takes the type alone. What depends on states is not known. */
@@ -446,12 +461,8 @@ static CornuStatus compute(CornuReadStep *step)
     CornuReadRun run = *step->run;
     run.graph = graph;
     run.constant = feed;
-    CornuReadStep made = *step;
-    made.run = &run;
-    made.in = cornu__arena_take(run.arena, (size_t)step->in_count, sizeof *made.in);
-    made.out = cornu__arena_take(run.arena, (size_t)step->out_count, sizeof *made.out);
-    CornuStatus status = !graph ? cornu_error_take()
-                         : made.in && made.out ? CORNU_OK : CORNU_ERR_MEMORY;
+    CornuReadStep made;
+    CornuStatus   status = graph ? cornu__read_begin(&run, step->node, &made) : cornu_error_take();
     for (int i = 0; i < step->in_count && !status; i++) {
         made.in[i] = (CornuReadOperand){ .known = step->in[i].known, .given = step->in[i].given,
                                          .onnx_type = step->in[i].onnx_type };

@@ -122,6 +122,20 @@ CornuStatus cornu__read_keep_maker(CornuReadStep *step);
  * around them. */
 CornuStatus cornu__read_captures(CornuArena *arena, CornuReadNode *nodes, int count);
 
+/* A step that runs a node, with room for its operands and results. */
+CornuStatus cornu__read_begin(CornuReadRun *run, const CornuReadNode *node, CornuReadStep *step);
+
+/* A tensor of a graph as an operand. */
+static inline CornuReadOperand cornu__read_constant(const CornuReadTensor *tensor)
+{
+    return (CornuReadOperand){ .given = true, .known = tensor->array,
+                               .onnx_type = tensor->onnx_type };
+}
+
+/* Numbers the names of the values of a graph, as cornu__read_name: its inputs, tensors and the
+ * results of nodes. */
+CornuStatus cornu__read_names(CornuLookup *names, const CornuReadGraph *graph);
+
 /* Runs nodes in order on values, by the numbers of their names. */
 CornuStatus cornu__read_nodes(CornuReadRun *run, const CornuReadGraph *graph,
                               const CornuLookup *names, CornuReadOperand *values);
@@ -164,6 +178,8 @@ CornuTensor *cornu__read_by(CornuReadStep *step, const char *op, CornuTensor *co
 CornuArray cornu__host_array(CornuReadRun *run, CornuType type);
 /* The tensor of a known array. */
 CornuTensor *cornu__tensor_of(CornuReadRun *run, CornuArray array);
+/* That of an operand of any kind. */
+CornuTensor *cornu__read_tensor(CornuReadRun *run, const CornuReadOperand *operand);
 /* That of a known result, which is recorded as ops where it is not a constant. */
 CornuTensor *cornu__known_tensor(CornuReadRun *run, const CornuReadOperand *operand);
 bool         cornu__array_equal(CornuArray a, CornuArray b);

@@ -3,7 +3,6 @@
  * such as the scales of untrained normalizations, which have nothing to do with each other. */
 #include "load_internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 typedef struct {
@@ -18,22 +17,6 @@ static bool is_tied(const CornuReadTensor *tensor, const Use *use)
            cornu_type_count(tensor->array.type) > 1;
 }
 
-/* An Identity of the initializer. */
-static CornuStatus make_node(CornuReadLoad *load, const char *from, CornuReadNode *node)
-{
-    const size_t length = strlen(from) + sizeof ".shared";
-    const char **names = cornu__arena_take(&load->arena, 2, sizeof *names);
-    char        *name = cornu__arena_take(&load->arena, length, 1);
-    if (!names || !name) return CORNU_ERR_MEMORY;
-    snprintf(name, length, "%s.shared", from);
-    names[0] = from;
-    names[1] = name;
-    *node = (CornuReadNode){ .op = "Identity", .domain = "", .name = name, .in = names,
-                             .out = names + 1, .in_count = 1, .own_count = 1, .out_count = 1,
-                             .tied = true };
-    return CORNU_OK;
-}
-
 static CornuStatus put_nodes(CornuReadLoad *load, const CornuLookup *tensors, const Use *uses,
                              int count)
 {
@@ -46,7 +29,8 @@ static CornuStatus put_nodes(CornuReadLoad *load, const CornuLookup *tensors, co
     if (!nodes || !shared) return CORNU_ERR_MEMORY;
     for (int i = 0; i < graph->tensor_count; i++) {
         if (!is_tied(&graph->tensors[i], &uses[i])) continue;
-        CORNU__TRY(make_node(load, graph->tensors[i].name, &nodes[made]));
+        CORNU__TRY(cornu__read_identity(load, graph->tensors[i].name, ".shared", &nodes[made]));
+        nodes[made].tied = true;
         shared[i] = nodes[made++].name;
     }
     for (int i = 0; i < graph->node_count; i++) {

@@ -10,7 +10,7 @@
 
 typedef struct {
     CornuReadLoad   *load;
-    CornuReadTraced *node;       /* being run; NULL: nothing is noted */
+    CornuReadTraced *node;       /* being run */
     int              run, next;  /* the run, and how many constants it has asked for */
     int              space;
 } Notes;
@@ -18,29 +18,27 @@ typedef struct {
 /* What a node asks for again, as each turn of a loop does, is noted once. */
 static CornuTensor *note(CornuReadRun *run, CornuArray array)
 {
-    Notes    *notes = run->context;
-    const int asked = !notes->node ? 0 : notes->run == 0 ? notes->node->made_count : notes->next;
-    for (int i = 0; i < asked && i < notes->node->made_count; i++)
-        if (cornu__array_equal(notes->node->made[i], array))
+    Notes           *notes = run->context;
+    CornuReadTraced *node = notes->node;
+    const int        asked = notes->run == 0 ? node->made_count : notes->next;
+    for (int i = 0; i < asked && i < node->made_count; i++)
+        if (cornu__array_equal(node->made[i], array))
             return cornu_op_constant(run->graph, array.type, 0.0);
-    if (notes->node && notes->run == 0) {
-        CornuReadTraced *node = notes->node;
-        if (node->made_count == notes->space) {
-            const int   space = 2 * notes->space + 4;
-            CornuArray *more = cornu__arena_take(&notes->load->arena, (size_t)space, sizeof *more);
-            if (!more) return cornu__null();
-            if (node->made_count)
-                memcpy(more, node->made, (size_t)node->made_count * sizeof *more);
-            node->made = more;
-            notes->space = space;
-        }
-        node->made[node->made_count++] = array;
-    } else if (notes->node) {
-        const CornuReadTraced *node = notes->node;
-        const int              i = notes->next++;
+    if (notes->run > 0) {
+        const int i = notes->next++;
         if (i >= node->made_count || !cornu__array_equal(node->made[i], array))
             return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "a constant depends on an open extent");
+        return cornu_op_constant(run->graph, array.type, 0.0);
     }
+    if (node->made_count == notes->space) {
+        const int   space = 2 * notes->space + 4;
+        CornuArray *more = cornu__arena_take(&notes->load->arena, (size_t)space, sizeof *more);
+        if (!more) return cornu__null();
+        if (node->made_count) memcpy(more, node->made, (size_t)node->made_count * sizeof *more);
+        node->made = more;
+        notes->space = space;
+    }
+    node->made[node->made_count++] = array;
     return cornu_op_constant(run->graph, array.type, 0.0);
 }
 
@@ -76,11 +74,7 @@ static CornuStatus run_one(Trace *trace, int n, int r, CornuReadStep *step)
     CornuReadLoad       *load = trace->load;
     const CornuReadNode *node = &load->model.graph.nodes[n];
     CornuReadTraced     *traced = &load->traced[n];
-    *step = (CornuReadStep){ .run = &trace->runs[r], .node = node, .in_count = node->in_count,
-                             .out_count = node->out_count };
-    step->in = cornu__arena_take(&load->arena, (size_t)node->in_count, sizeof *step->in);
-    step->out = cornu__arena_take(&load->arena, (size_t)node->out_count, sizeof *step->out);
-    if (!step->in || !step->out) return CORNU_ERR_MEMORY;
+    CORNU__TRY(cornu__read_begin(&trace->runs[r], node, step));
     for (int i = 0; i < node->in_count; i++) {
         const CornuReadValue *value = cornu__read_value(load, node->in[i]);
         if (!value) continue;
@@ -208,8 +202,7 @@ static CornuStatus start_values(Trace *trace)
         CornuReadValue *value = cornu__read_value(load, graph->tensors[i].name);
         if (!value) continue;
         for (int r = 0; r < CORNU_READ_RUNS; r++)
-            value->runs[r] = (CornuReadOperand){ .given = true, .known = graph->tensors[i].array,
-                                                 .onnx_type = graph->tensors[i].onnx_type };
+            value->runs[r] = cornu__read_constant(&graph->tensors[i]);
         value->parameter = cornu_dtype_is_float(graph->tensors[i].array.type.dtype);
         value->literal = graph->tensors[i].literal;
         settle(load, value);

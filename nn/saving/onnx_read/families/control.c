@@ -21,13 +21,6 @@ static CornuStatus hand_on(CornuReadStep *step, int i, const CornuReadOperand *f
     return CORNU_OK;
 }
 
-/* An operand as a tensor. */
-static CornuTensor *as_tensor(CornuReadRun *run, const CornuReadOperand *from)
-{
-    return from->tensor ? from->tensor : from->weight ? from->weight
-                                                      : cornu__tensor_of(run, from->known);
-}
-
 /* ---- If ---- */
 
 /* Runs a branch; `out` has room for MOST results. */
@@ -46,7 +39,7 @@ static CornuStatus branch(CornuReadStep *step, bool which, CornuReadOperand *out
 static CornuStatus select_one(CornuReadStep *step, CornuTensor *which, int i,
                               const CornuReadOperand *yes, const CornuReadOperand *no)
 {
-    CornuTensor *a = as_tensor(step->run, yes), *b = as_tensor(step->run, no);
+    CornuTensor *a = cornu__read_tensor(step->run, yes), *b = cornu__read_tensor(step->run, no);
     CornuText    shapes[2];
     if (!cornu__wanted(step, i)) return CORNU_OK;
     if (!a || !b) return cornu_error_take();
@@ -78,7 +71,7 @@ static CornuStatus only(CornuReadStep *step, CornuTensor *which, bool one,
     CORNU__TRY(cornu_graph_scope(graph, scope));
     for (int i = 0; i < count; i++) {
         if (!cornu__wanted(step, i)) continue;
-        CornuTensor *y = as_tensor(step->run, &out[i]);
+        CornuTensor *y = cornu__read_tensor(step->run, &out[i]);
         if (!y || !zero) return cornu_error_take();
         CORNU__TRY(cornu__result(step, i, cornu_op_add(
             y, cornu_op_convert(zero, cornu__dtype_of(y)))));
@@ -123,7 +116,7 @@ static CornuStatus stack_rows(CornuReadStep *step, int i, CornuReadOperand *cons
 {
     CornuTensor *rows[MOST_TURNS];
     for (int k = 0; k < count; k++) {
-        CornuTensor *row = as_tensor(step->run, &turns[k][result]);
+        CornuTensor *row = cornu__read_tensor(step->run, &turns[k][result]);
         if (!row) return cornu_error_take();
         if (!(rows[k] = cornu__add_axis(row, 0))) return cornu_error_take();
     }
@@ -221,7 +214,7 @@ static CornuStatus run_step(Loop *loop, CornuTensor *const *in, CornuTensor **ou
     }
     CORNU__TRY(cornu__subgraph_run(step, loop->body, &loop->run, around, given, count, results));
     for (int i = 0; i < loop->body->graph->output_count; i++)
-        if (!(out[i] = as_tensor(&loop->run, &results[i]))) return cornu_error_take();
+        if (!(out[i] = cornu__read_tensor(&loop->run, &results[i]))) return cornu_error_take();
     return CORNU_OK;
 }
 

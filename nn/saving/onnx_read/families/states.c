@@ -103,8 +103,7 @@ static CornuStatus keep_states(Node *node, const CornuReadOperand *out)
     for (int i = 0; i < node->states; i++) {
         const CornuShape shape = cornu__operand_type(node->step, i).shape;
         const CornuShape stored = stored_shape(shape);
-        CornuTensor     *x = out[i].tensor ? out[i].tensor : out[i].weight ? out[i].weight
-                                           : cornu__tensor_of(run, out[i].known);
+        CornuTensor     *x = cornu__read_tensor(run, &out[i]);
         CornuText        a, b;
         if (!x) return cornu_error_take();
         if (!cornu_shape_equal(cornu_tensor_shape(x), shape))
