@@ -7,31 +7,31 @@ enum { MOST_PARTS = 64 };
 
 /* ---- Slices ---- */
 
-/* Elements of x from begin on, every stride-th, along the axes; begin and end are vectors. */
+/* Elements of x from begin on, every stride-th, along the axes; begin and end are vectors. NULL:
+ * all of them, along the first axes. */
 static int slice_along(const Step *step, int x, int begin, int end, const int64_t *axes,
                        const int64_t *stride, int count)
 {
-    int in[5] = { x, begin, end };
-    in[3] = integers(step, axes, count);
-    in[4] = integers(step, stride, count);
+    int64_t first[CORNU_MAX_RANK], all[CORNU_MAX_RANK];
+    int     in[5] = { x, begin, end };
+    for (int i = 0; i < count; i++) first[i] = i, all[i] = 1;
+    in[3] = integers(step, axes ? axes : first, count);
+    in[4] = integers(step, stride ? stride : all, count);
     return cornu__onnx_node(step->to, "Slice", in, 5, NULL, 0, 1);
 }
 
 static int slice_all(const Step *step, const int64_t *begin, const int64_t *end,
                      const int64_t *stride, int rank)
 {
-    int64_t   axes[CORNU_MAX_RANK];
     const int x = cornu__lite_value(step, 0);
-    for (int i = 0; i < rank; i++) axes[i] = i;
     const int from = integers(step, begin, rank), to = integers(step, end, rank);
-    return slice_along(step, x, from, to, axes, stride, rank);
+    return slice_along(step, x, from, to, NULL, stride, rank);
 }
 
-/* Of each element of a vector of integers the number in its place, where `replaced` has its bit. */
-static int replaced_by(const Step *step, int vector, int64_t replaced, const int64_t *by, int count)
+/* Of each element of a vector that of another in its place, where `replaced` has its bit. */
+static int replaced_by(const Step *step, int vector, int64_t replaced, int other, int count)
 {
-    bool      flags[CORNU_MAX_RANK];
-    const int other = integers(step, by, count);
+    bool flags[CORNU_MAX_RANK];
     for (int i = 0; i < count; i++) flags[i] = replaced >> i & 1;
     const int mask = cornu__onnx_constant(step->to, cornu_array(flags, CORNU_BOOL, count));
     return selected(step->to, mask, other, vector);
@@ -40,20 +40,18 @@ static int replaced_by(const Step *step, int vector, int64_t replaced, const int
 /* Sizes below 0 reach to the end. */
 static CornuStatus slice_computed(const Step *step)
 {
-    const int rank = rank_of(step, 0);
-    int64_t   axes[CORNU_MAX_RANK], stride[CORNU_MAX_RANK];
-    for (int i = 0; i < rank; i++) axes[i] = i, stride[i] = 1;
     const int x = cornu__lite_value(step, 0), begin = cornu__lite_value(step, 1);
     const int size = cornu__lite_value(step, 2);
     const int open = two(step->to, "Less", size, whole_scalar(step, 0));
     const int end = two(step->to, "Add", begin, size);
     const int last = selected(step->to, open, whole_scalar(step, INT_MAX), end);
-    return cornu__lite_give(step, slice_along(step, x, begin, last, axes, stride, rank));
+    return cornu__lite_give(step, slice_along(step, x, begin, last, NULL, NULL,
+                                              rank_of(step, 0)));
 }
 
 static CornuStatus slice(const Step *step)
 {
-    int64_t begin[CORNU_MAX_RANK], size[CORNU_MAX_RANK], stride[CORNU_MAX_RANK];
+    int64_t begin[CORNU_MAX_RANK], size[CORNU_MAX_RANK];
     int     begins, sizes;
     const int rank = rank_of(step, 0);
     if (!cornu__lite_operand(step, 1)->data || !cornu__lite_operand(step, 2)->data)
@@ -63,11 +61,8 @@ static CornuStatus slice(const Step *step)
     if (begins != rank || sizes != rank)
         return cornu__fail(CORNU_ERR_FORMAT, "%d begins and %d sizes of a tensor of rank %d",
                            begins, sizes, rank);
-    for (int i = 0; i < rank; i++) {
-        stride[i] = 1;
-        size[i] = size[i] < 0 ? INT_MAX : begin[i] + size[i];
-    }
-    return cornu__lite_give(step, slice_all(step, begin, size, stride, rank));
+    for (int i = 0; i < rank; i++) size[i] = size[i] < 0 ? INT_MAX : begin[i] + size[i];
+    return cornu__lite_give(step, slice_all(step, begin, size, NULL, rank));
 }
 
 /* What a strided slice says of axes: entry i is of axis axes[i], or a new one. */
@@ -123,27 +118,25 @@ static CornuStatus slice_by_shapes(const Step *step, const Entries *entries, con
                                    int count)
 {
     const CornuLiteOptions *options = &step->op->options;
-    int64_t                 first[CORNU_MAX_RANK], last[CORNU_MAX_RANK], one_[CORNU_MAX_RANK];
+    int64_t                 first[CORNU_MAX_RANK], last[CORNU_MAX_RANK], ones[CORNU_MAX_RANK];
     if (entries->count != count)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "an ellipsis or a new axis among computed ends");
     for (int i = 0; i < count; i++) {
         first[i] = stride[i] < 0 ? INT_MAX : 0;
         last[i] = stride[i] < 0 ? -INT_MAX : INT_MAX;
-        one_[i] = 1;
+        ones[i] = 1;
     }
     const int x = cornu__lite_value(step, 0);
-    int begin = replaced_by(step, cornu__lite_value(step, 1), options->begin_mask, first, count);
-    int end = cornu__lite_value(step, 2);
+    int begin = cornu__lite_value(step, 1), end = integers(step, first, count);
+    begin = replaced_by(step, begin, options->begin_mask, end, count);
+    end = cornu__lite_value(step, 2);
     if (options->offset) end = two(step->to, "Add", begin, end);
-    end = replaced_by(step, end, options->end_mask, last, count);
+    end = replaced_by(step, end, options->end_mask, integers(step, last, count), count);
     if (options->shrink_axis_mask) {
-        bool flags[CORNU_MAX_RANK];
-        for (int i = 0; i < count; i++) flags[i] = options->shrink_axis_mask >> i & 1;
-        const int after = two(step->to, "Add", begin, integers(step, one_, count));
+        const int after = two(step->to, "Add", begin, integers(step, ones, count));
         const int wraps = two(step->to, "Equal", after, whole_scalar(step, 0));
         const int stop = selected(step->to, wraps, whole_scalar(step, INT_MAX), after);
-        const int mask = cornu__onnx_constant(step->to, cornu_array(flags, CORNU_BOOL, count));
-        end = selected(step->to, mask, stop, end);
+        end = replaced_by(step, end, options->shrink_axis_mask, stop, count);
     }
     return give_entries(step, slice_along(step, x, begin, end, entries->axes, stride, count),
                         entries);
@@ -337,7 +330,6 @@ static CornuStatus read_sizes(const Step *step, int64_t *size, int *open, int64_
 
 static CornuStatus split_v(const Step *step)
 {
-    const int64_t one_ = 1;
     int64_t       size[MOST_PARTS], begin = 0, rest = 0;
     int           axis, open = -1;
     CORNU__TRY(read_sizes(step, size, &open, &rest));
@@ -348,7 +340,7 @@ static CornuStatus split_v(const Step *step)
         int64_t end = i == open ? (rest ? -rest : INT_MAX) : begin + size[i];
         if (open >= 0 && i > open && end >= 0) end = INT_MAX;
         const int from = integers(step, &begin, 1), to = integers(step, &end, 1);
-        cornu__lite_give_at(step, i, slice_along(step, x, from, to, &along, &one_, 1));
+        cornu__lite_give_at(step, i, slice_along(step, x, from, to, &along, NULL, 1));
         begin = end;
     }
     return CORNU_OK;

@@ -89,6 +89,21 @@ CornuStatus cornu__integers(const CornuReadStep *step, const char *name, int64_t
     return CORNU_OK;
 }
 
+CornuStatus cornu__list_for(const CornuReadStep *step, const char *name, int count, int64_t usual,
+                            int64_t least, int64_t *to)
+{
+    int given;
+    CORNU__TRY(cornu__integers(step, name, to, count, &given));
+    if (given >= 0 && given != count)
+        return cornu__fail(CORNU_ERR_FORMAT, "%s has %d numbers, expected %d", name, given, count);
+    for (int i = 0; i < count; i++) {
+        if (given < 0) to[i] = usual;
+        if (to[i] < least || to[i] > INT32_MAX)
+            return cornu__fail(CORNU_ERR_FORMAT, "%s has %lld", name, (long long)to[i]);
+    }
+    return CORNU_OK;
+}
+
 /* ---- Operands ---- */
 
 bool cornu__given(const CornuReadStep *step, int i)

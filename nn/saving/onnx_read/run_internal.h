@@ -194,7 +194,10 @@ const char *cornu__word(const CornuReadStep *step, const char *name, const char 
 CornuStatus cornu__integers(const CornuReadStep *step, const char *name, int64_t *to, int most,
                             int *count);
 
-/* Such a list, which is the attribute `name` in files of old opsets and operand i in others. */
+/* A list of `count` integers from `least` to INT32_MAX; all `usual` if it is absent. */
+CornuStatus cornu__list_for(const CornuReadStep *step, const char *name, int count, int64_t usual,
+                            int64_t least, int64_t *to);
+/* A list that is the attribute `name` in files of old opsets and operand i in others. */
 CornuStatus cornu__list_of(const CornuReadStep *step, const char *name, int i, int64_t *to,
                            int most, int *count);
 

@@ -229,17 +229,6 @@ static void scan_step(void *context, CornuTensor *const *in, CornuTensor **out)
     cornu__null();
 }
 
-/* A list of `count` numbers, by default zeros. */
-static CornuStatus read_list(const CornuReadStep *step, const char *name, int count, int64_t *to)
-{
-    int given;
-    CORNU__TRY(cornu__integers(step, name, to, MOST, &given));
-    if (given >= 0 && given != count)
-        return cornu__fail(CORNU_ERR_FORMAT, "%s has %d numbers, expected %d", name, given, count);
-    for (int i = 0; i < count && given < 0; i++) to[i] = 0;
-    return CORNU_OK;
-}
-
 static bool all_equal(const int64_t *list, int count, int64_t value)
 {
     for (int i = 0; i < count; i++)
@@ -255,10 +244,10 @@ typedef struct {
 
 static CornuStatus read_layout(const CornuReadStep *step, int slices, int stacked, Layout *to)
 {
-    CORNU__TRY(read_list(step, "scan_input_axes", slices, to->in_axes));
-    CORNU__TRY(read_list(step, "scan_output_axes", stacked, to->out_axes));
-    CORNU__TRY(read_list(step, "scan_input_directions", slices, to->in_turned));
-    CORNU__TRY(read_list(step, "scan_output_directions", stacked, to->out_turned));
+    CORNU__TRY(cornu__list_for(step, "scan_input_axes", slices, 0, -CORNU_MAX_RANK, to->in_axes));
+    CORNU__TRY(cornu__list_for(step, "scan_output_axes", stacked, 0, -CORNU_MAX_RANK, to->out_axes));
+    CORNU__TRY(cornu__list_for(step, "scan_input_directions", slices, 0, -CORNU_MAX_RANK, to->in_turned));
+    CORNU__TRY(cornu__list_for(step, "scan_output_directions", stacked, 0, -CORNU_MAX_RANK, to->out_turned));
     const int64_t axis = to->in_axes[0], turned = to->in_turned[0];
     to->same = axis >= 0 && all_equal(to->in_axes, slices, axis) &&
                all_equal(to->out_axes, stacked, axis) &&

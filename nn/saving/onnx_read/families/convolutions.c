@@ -120,25 +120,17 @@ static CornuStatus read_conv(CornuReadStep *step)
 static CornuStatus transposed_window(const CornuReadStep *step, CornuShape x, CornuShape w,
                                      CornuReadWindow *window)
 {
-    static const char *const lists[] = { "strides", "dilations", "output_padding" };
     const char *mode = cornu__word(step, "auto_pad", "NOTSET");
     int64_t     pads[2 * CORNU_READ_AXES] = { 0 }, shape[CORNU_MAX_RANK], more[CORNU_READ_AXES];
-    int64_t    *to[] = { window->strides, window->dilation, more };
-    int         count;
     const int   axes = x.rank - 2;
     if (axes < 1 || axes > CORNU_READ_AXES || w.rank != x.rank)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "x has rank %d and the filters %d", x.rank,
                            w.rank);
     window->axes = axes;
-    for (int i = 0; i < 3; i++) {
-        CORNU__TRY(cornu__integers(step, lists[i], to[i], axes, &count));
-        for (int k = 0; k < axes; k++) {
-            if (count < 0) to[i][k] = i < 2;
-            else if (count != axes || to[i][k] < (i < 2) || to[i][k] > INT32_MAX)
-                return cornu__fail(CORNU_ERR_FORMAT, "%s is not a list of %d", lists[i], axes);
-        }
-    }
-    CORNU__TRY(cornu__integers(step, "pads", pads, 2 * axes, &count));
+    CORNU__TRY(cornu__list_for(step, "strides", axes, 1, 1, window->strides));
+    CORNU__TRY(cornu__list_for(step, "dilations", axes, 1, 1, window->dilation));
+    CORNU__TRY(cornu__list_for(step, "output_padding", axes, 0, 0, more));
+    CORNU__TRY(cornu__list_for(step, "pads", 2 * axes, 0, -INT32_MAX, pads));
     int shapes;
     CORNU__TRY(cornu__integers(step, "output_shape", shape, CORNU_MAX_RANK, &shapes));
     for (int i = 0; i < axes; i++) {

@@ -3,22 +3,6 @@
 
 #include <string.h>
 
-/* A list of an attribute, of one number for each axis; `usual` where it is absent. */
-static CornuStatus list_of(const CornuReadStep *step, const char *name, int count, int64_t usual,
-                           int64_t least, int64_t *to)
-{
-    int given;
-    CORNU__TRY(cornu__integers(step, name, to, count, &given));
-    if (given >= 0 && given != count)
-        return cornu__fail(CORNU_ERR_FORMAT, "%s has %d numbers, expected %d", name, given, count);
-    for (int i = 0; i < count; i++) {
-        if (given < 0) to[i] = usual;
-        if (to[i] < least || to[i] > INT32_MAX)
-            return cornu__fail(CORNU_ERR_FORMAT, "%s has %lld", name, (long long)to[i]);
-    }
-    return CORNU_OK;
-}
-
 static CornuStatus pad_one(const CornuReadStep *step, const char *mode, int i, int64_t extent,
                            CornuReadWindow *window)
 {
@@ -55,10 +39,10 @@ CornuStatus cornu__read_window(const CornuReadStep *step, CornuShape x, const in
     if (axes < 1 || axes > CORNU_READ_AXES)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "windows over %d axes, expected 1 to %d", axes,
                            CORNU_READ_AXES);
-    CORNU__TRY(list_of(step, "kernel_shape", axes, 0, 0, window->kernel));
-    CORNU__TRY(list_of(step, "strides", axes, 1, 1, window->strides));
-    CORNU__TRY(list_of(step, "dilations", axes, 1, 1, window->dilation));
-    CORNU__TRY(list_of(step, "pads", 2 * axes, 0, -INT32_MAX, pads));
+    CORNU__TRY(cornu__list_for(step, "kernel_shape", axes, 0, 0, window->kernel));
+    CORNU__TRY(cornu__list_for(step, "strides", axes, 1, 1, window->strides));
+    CORNU__TRY(cornu__list_for(step, "dilations", axes, 1, 1, window->dilation));
+    CORNU__TRY(cornu__list_for(step, "pads", 2 * axes, 0, -INT32_MAX, pads));
     for (int i = 0; i < axes; i++) {
         if (kernel) window->kernel[i] = kernel[i];
         if (window->kernel[i] < 1)
