@@ -286,9 +286,21 @@ def resizing():
          extrapolation_value=2.0)
 
 
+def joined():
+    """Drawn last, so that the cases above keep their numbers."""
+    nodes = [("Transpose", "x0", "t", {"perm": [1, 0, 2]}),
+             ("RNN", "t,w,r,b", "ys", {"hidden_size": 5, "activations": ["ThresholdedRelu"],
+                                       "activation_alpha": [0.2]}),
+             ("Transpose", "ys", "p0", {"perm": [2, 0, 1, 3]})]
+    graph_case("rnn_thresholded", nodes, {"x0": draw(ROWS, 3, 4)}, ["p0"],
+               {"w": draw(1, 5, 4), "r": draw(1, 5, 5), "b": draw(1, 10)})
+    case("einsum_diagonals", "Einsum", draw(ROWS, 3, 3), draw(3, 3, 2), draw(2, 4),
+         equation="bii, iij, jk -> bk")
+
+
 def main():
     for make in (elementwise, reductions, lookups, shapes, convolutions, pools, norms, recurrences,
-                 attention, resizing):
+                 attention, resizing, joined):
         make()
     FOLDER.mkdir(exist_ok=True)
     arrays = {}
