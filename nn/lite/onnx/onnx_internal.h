@@ -53,7 +53,7 @@ struct CornuLiteOnnxRow {
 
 enum { CORNU_LITE_ONNX_VALUES = 4 };     /* operands of a row without a rule */
 
-/* The tables of families, each ended by a row without a code. */
+/* The tables of families, each ended by a row that says nothing. */
 #define FAMILY(name) extern const CornuLiteOnnxRow cornu__lite_onnx_##name[];
 #include "families.def"
 #undef FAMILY

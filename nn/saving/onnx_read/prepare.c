@@ -59,21 +59,6 @@ static CornuStatus split_operands(CornuReadLoad *load)
 
 /* ---- Outputs ---- */
 
-CornuStatus cornu__read_identity(CornuReadLoad *load, const char *from, const char *suffix,
-                                 CornuReadNode *node)
-{
-    const size_t length = strlen(from) + strlen(suffix) + 1;
-    const char **names = cornu__arena_take(&load->arena, 2, sizeof *names);
-    char        *name = cornu__arena_take(&load->arena, length, 1);
-    if (!names || !name) return CORNU_ERR_MEMORY;
-    snprintf(name, length, "%s%s", from, suffix);
-    names[0] = from;
-    names[1] = name;
-    *node = (CornuReadNode){ .op = "Identity", .domain = "", .name = name, .in = names,
-                             .out = names + 1, .in_count = 1, .own_count = 1, .out_count = 1 };
-    return CORNU_OK;
-}
-
 /* A node that gives output i, which gets another name. */
 static CornuStatus add_output_node(CornuReadLoad *load, int i, CornuReadNode *node)
 {

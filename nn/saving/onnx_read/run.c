@@ -16,8 +16,8 @@ CornuStatus cornu__cannot(const char *what, const char *why)
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s is not supported, %s", what, why);
 }
 
-const CornuReadRow *cornu__read_row_named(const CornuReadRow *const *families, const char *domain,
-                                          const char *op)
+static const CornuReadRow *row_named(const CornuReadRow *const *families, const char *domain,
+                                     const char *op)
 {
     const size_t length = strlen(domain);
     for (; *families; families++)
@@ -32,9 +32,9 @@ CornuStatus cornu__read_row_of(const CornuReadRow *const *families, const CornuR
                                const CornuReadRow **row)
 {
     const char *domain = strcmp(node->domain, "ai.onnx") ? node->domain : "";
-    *row = cornu__read_row_named(families, domain, node->op);
+    *row = row_named(families, domain, node->op);
     if (!*row && cornu__registered_node(node))
-        *row = cornu__read_row_named(families, "", CORNU_READ_REGISTERED);
+        *row = row_named(families, "", CORNU_READ_REGISTERED);
     if (*row) return CORNU_OK;
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "the operator %.60s%s%.60s is not supported",
                        node->domain, *node->domain ? "." : "", node->op);

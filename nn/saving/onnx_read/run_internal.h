@@ -82,7 +82,7 @@ struct CornuReadRow {
         CornuTensor *(*one)(CornuTensor *x);
         CornuTensor *(*two)(CornuTensor *a, CornuTensor *b);
         CornuTensor *(*along)(CornuTensor *x, int64_t axes, bool keep);
-        CornuTensor *(*by)(CornuTensor *x, const double numbers[2]);
+        CornuTensor *(*by)(CornuTensor *x, const double *numbers);
         CornuComparison comparison;
         const char     *name;
     };
@@ -100,9 +100,6 @@ extern const CornuReadRow *const cornu__read_families[];
 /* The row of all operators that are registered. */
 #define CORNU_READ_REGISTERED "*"
 
-/* NULL if there is none of this name, without its domain. */
-const CornuReadRow *cornu__read_row_named(const CornuReadRow *const *families, const char *domain,
-                                          const char *op);
 /* CORNU_ERR_UNSUPPORTED if there is no such operator. */
 CornuStatus cornu__read_row_of(const CornuReadRow *const *families, const CornuReadNode *node,
                                const CornuReadRow **row);

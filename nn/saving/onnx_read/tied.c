@@ -3,6 +3,7 @@
  * such as the scales of untrained normalizations, which have nothing to do with each other. */
 #include "load_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct {
@@ -15,6 +16,21 @@ static bool is_tied(const CornuReadTensor *tensor, const Use *use)
     return use->uses > 1 && !use->other && tensor->array.type.shape.rank > 1 &&
            cornu_dtype_is_float(tensor->array.type.dtype) &&
            cornu_type_count(tensor->array.type) > 1;
+}
+
+CornuStatus cornu__read_identity(CornuReadLoad *load, const char *from, const char *suffix,
+                                 CornuReadNode *node)
+{
+    const size_t length = strlen(from) + strlen(suffix) + 1;
+    const char **names = cornu__arena_take(&load->arena, 2, sizeof *names);
+    char        *name = cornu__arena_take(&load->arena, length, 1);
+    if (!names || !name) return CORNU_ERR_MEMORY;
+    snprintf(name, length, "%s%s", from, suffix);
+    names[0] = from;
+    names[1] = name;
+    *node = (CornuReadNode){ .op = "Identity", .domain = "", .name = name, .in = names,
+                             .out = names + 1, .in_count = 1, .own_count = 1, .out_count = 1 };
+    return CORNU_OK;
 }
 
 static CornuStatus put_nodes(CornuReadLoad *load, const CornuLookup *tensors, const Use *uses,
