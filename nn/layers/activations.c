@@ -242,15 +242,16 @@ CornuTensor *cornu__layer_activate(CornuLayer *layer, const CornuCall *call,
     return layer->activation->built ? cornu_layer_call(layer->activation, &own, x) : x;
 }
 
-CornuStatus cornu__check_enums(const char *layer, CornuActivation activation,
-                               const CornuInitializer *initializers, int count)
+CornuStatus cornu__check_activation(const char *layer, CornuActivation activation)
 {
-    if (!cornu_activation_name(activation))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .activation is %d, expected 0 to %d", layer,
-                           (int)activation, CORNU_ACTIVATION_COUNT - 1);
-    for (int i = 0; i < count; i++)
-        if (!cornu__initializer_valid(&initializers[i]))
-            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: an initializer is of kind %u, expected 0 "
-                               "to %d", layer, initializers[i].kind, cornu__initializers.count);
-    return CORNU_OK;
+    if (cornu_activation_name(activation)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .activation is %d, expected 0 to %d", layer,
+                       (int)activation, CORNU_ACTIVATION_COUNT - 1);
+}
+
+CornuStatus cornu__check_initializer(const char *layer, const CornuInitializer *initializer)
+{
+    if (cornu__initializer_valid(initializer)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: an initializer is of kind %u, expected 0 to %d",
+                       layer, initializer->kind, cornu__initializers.count);
 }

@@ -72,6 +72,14 @@ CornuStatus cornu__positive(const char *name, const char *argument, int64_t valu
                        (long long)value, INT32_MAX);
 }
 
+CornuStatus cornu__resolve_rate(const CornuLayer *layer, const char *argument, double *rate)
+{
+    *rate = cornu__number(*rate, 0.0);
+    if (*rate >= 0.0 && *rate < 1.0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %g, expected 0 or more, below 1",
+                       cornu_layer_name(layer), argument, *rate);
+}
+
 void cornu__padding(CornuPadding padding, int64_t extent, int64_t window, int64_t stride,
                     int64_t dilation, int64_t *low, int64_t *high)
 {
@@ -154,18 +162,6 @@ int cornu__spatial_axes(const CornuLayerClass *kind)
 CornuStatus cornu__build_spatial(CornuLayer *layer, CornuShape input)
 {
     return cornu__expect_spatial(input, cornu__spatial_axes(layer->kind));
-}
-
-CornuStatus cornu__build_sequence(CornuLayer *layer, CornuShape input)
-{
-    (void)layer;
-    return cornu__expect_spatial(input, 1);
-}
-
-CornuStatus cornu__build_image(CornuLayer *layer, CornuShape input)
-{
-    (void)layer;
-    return cornu__expect_spatial(input, 2);
 }
 
 /* ---- Arrays ---- */

@@ -38,17 +38,28 @@ CornuTensor *cornu__no_mask(CornuLayer *layer, const CornuCall *call, CornuTenso
  * UpSampling2D and for names without a number. */
 int cornu__spatial_axes(const CornuLayerClass *kind);
 
-/* For class tables: kind->build of layers without weights, for inputs with so many axes, for
- * (B, T, C) and for (B, H, W, C). */
+/* For class tables: kind->build of layers without weights, for inputs with so many axes. */
 CornuStatus cornu__build_spatial(CornuLayer *layer, CornuShape input);
-CornuStatus cornu__build_sequence(CornuLayer *layer, CornuShape input);
-CornuStatus cornu__build_image(CornuLayer *layer, CornuShape input);
 
 /* For CornuKerasClass: the table of fields and the constructor of a layer whose struct has a
  * `config`. */
 #define CORNU__SAVED(table, Layer, constructor)                                     \
     .fields = (table), .config_size = sizeof(((Layer *)NULL)->config),              \
     .config_offset = offsetof(Layer, config), .from = (constructor)
+
+/* Likewise of a layer that cornu__layer_from makes: the table and kind->resolve, or NULL, of one
+ * without weights, and of one whose config has `frozen`. */
+#define CORNU__CONFIG(table, Layer, resolver)                                       \
+    CORNU__SAVED(table, Layer, NULL), .resolve = (resolver),                        \
+    .name_offset = offsetof(Layer, config.name) - offsetof(Layer, config),          \
+    .dtype_offset = offsetof(Layer, config.dtype) - offsetof(Layer, config)
+#define CORNU__TRAINED(table, Layer, resolver)                                      \
+    CORNU__CONFIG(table, Layer, resolver),                                          \
+    .frozen_offset = offsetof(Layer, config.frozen) - offsetof(Layer, config)
+
+/* Makes a layer of this class. Without a `from` of its own: its config is a copy of this one, with
+ * its activity regularizer, activation and initializers checked, then resolved. */
+CornuLayer *cornu__layer_from(const CornuLayerClass *kind, const void *config);
 
 /* For class tables: rows of `fields` for configs that have these members, in Keras' order. */
 #define CORNU__KERNEL_FIELDS(Config)                                                             \
@@ -94,10 +105,9 @@ CornuStatus cornu__check_padding(const char *layer, CornuPadding padding);
 void cornu__padding(CornuPadding padding, int64_t extent, int64_t window, int64_t stride,
                     int64_t dilation, int64_t *low, int64_t *high);
 
-/* Resolves axes given as `one` or as `several`, up to the first 0, by default the last axis; to[]
- * ends at the first 0 too. CORNU_ZERO alone stands for no axes. Giving both is an error that names
- * the layer. */
-CornuStatus cornu__axes(const char *layer, int64_t one, const int64_t *several, int64_t *to);
+/* Resolves axes given as `one` or as `several`, up to the first 0, to several; by default the last
+ * axis. CORNU_ZERO alone stands for no axes. Giving both is an error that names the layer. */
+CornuStatus cornu__axes(const char *layer, int64_t *one, int64_t *several);
 
 /* For kind->build: such axes as a bit mask, bit i for axis i. Repeated axes, the batch axis, and
  * axes that the input does not have are errors. */
@@ -107,8 +117,12 @@ CornuStatus cornu__axis_bits(const int64_t *axes, CornuShape input, int64_t *bit
  * along the others. */
 CornuShape cornu__along(CornuShape input, int64_t bits, bool keep);
 
-/* CORNU_ERR_ARGUMENT for an epsilon that is negative or not finite. */
-CornuStatus cornu__check_epsilon(const char *layer, double epsilon);
+/* Replaces a default epsilon by `usual`; CORNU_ERR_ARGUMENT for one that is negative or not
+ * finite. */
+CornuStatus cornu__resolve_epsilon(const CornuLayer *layer, double *epsilon, double usual);
+
+/* Replaces the default by 0; CORNU_ERR_ARGUMENT unless it is 0 or more, and below 1. */
+CornuStatus cornu__resolve_rate(const CornuLayer *layer, const char *argument, double *rate);
 
 /* `given`, or `usual` where it is the default. */
 CornuInitializer cornu__initializer(CornuInitializer given, CornuInitializer usual);
@@ -120,8 +134,8 @@ CornuInitializer cornu__initializer_along(CornuInitializer initializer, int64_t 
                                           int64_t output_axes);
 
 /* CORNU_ERR_ARGUMENT, pending, for an unknown activation or kind of initializer. */
-CornuStatus cornu__check_enums(const char *layer, CornuActivation activation,
-                               const CornuInitializer *initializers, int count);
+CornuStatus cornu__check_activation(const char *layer, CornuActivation activation);
+CornuStatus cornu__check_initializer(const char *layer, const CornuInitializer *initializer);
 
 /* Whether an extent is below `least`; an unknown one is not. */
 static inline bool cornu__shorter(int64_t extent, int64_t least)

@@ -40,6 +40,43 @@ CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, co
     return layer;
 }
 
+/* Checks what many classes have under one kind of field, so that none forgets to. */
+static CornuStatus check_fields(CornuLayer *layer)
+{
+    const char *name = cornu_layer_name(layer);
+    for (const CornuField *field = cornu__keras_class(layer)->fields; field->name; field++) {
+        const void *at = (const char *)cornu__config(layer) + field->offset;
+        if (field->kind == CORNU_FIELD_ACTIVATION)
+            CORNU__TRY(cornu__check_activation(name, *(const CornuActivation *)at));
+        if (field->kind == CORNU_FIELD_INITIALIZER)
+            CORNU__TRY(cornu__check_initializer(name, at));
+        if (strcmp(field->name, "activity_regularizer")) continue;
+        CORNU__TRY(cornu__check_activity(name, at));
+        layer->activity_regularizer = *(const CornuRegularizer *)at;
+    }
+    return CORNU_OK;
+}
+
+static const char **text_in(void *config, size_t offset)
+{
+    return (const char **)(void *)((char *)config + offset);
+}
+
+CornuLayer *cornu__layer_from(const CornuLayerClass *kind, const void *config)
+{
+    const CornuKerasClass *keras = cornu__keras_class_of(kind);
+    if (keras->from) return keras->from(config);
+    CornuLayer *layer = cornu_layer_create(kind, *text_in((void *)config, keras->name_offset),
+                                           *text_in((void *)config, keras->dtype_offset));
+    if (!layer) return NULL;
+    char *own = memcpy((char *)layer + keras->config_offset, config, keras->config_size);
+    *text_in(own, keras->name_offset) = *text_in(own, keras->dtype_offset) = NULL;
+    if (keras->frozen_offset) layer->frozen = *(const bool *)(own + keras->frozen_offset);
+    if (!check_fields(layer) && (!keras->resolve || !keras->resolve(layer))) return layer;
+    cornu_layer_free(layer);
+    return cornu__null();
+}
+
 void cornu__weight_free(CornuWeight *weight)
 {
     cornu_variable_free(weight->variable);

@@ -41,7 +41,7 @@ CornuActivation cornu_activation_of(CornuLayer *layer)
         cornu__layer_free_unowned(layer);
         return CORNU_DEFAULT_ACTIVATION;
     }
-    if (layer->kind->call_many || layer->kind->call_masked || !cornu__keras_class(layer)->from ||
+    if (layer->kind->call_many || layer->kind->call_masked || !cornu__keras_class(layer)->fields ||
         cornu_layer_outputs(layer) != 1) {
         cornu__fail_null(CORNU_ERR_ARGUMENT, "a layer of class %s cannot be an activation; "
                          "expected one with one input and one output", layer->kind->class_name);
@@ -87,17 +87,16 @@ CornuTensor *cornu__activation_layer_apply(const CornuLayer *layer, CornuTensor 
     return layer->kind->call((CornuLayer *)layer, &call, x);
 }
 
-CornuLayer *cornu__with_activation(CornuLayer *layer, CornuActivation activation)
+CornuStatus cornu__add_activation(CornuLayer *layer, CornuActivation activation)
 {
     const CornuLayer *kept = cornu__activation_layer(activation);
-    if (!layer || !kept || is_plain(kept)) return layer;
+    if (!kept || is_plain(kept)) return CORNU_OK;
     CornuLayer *copy = cornu__layer_copy(kept);
-    if (copy && !cornu__check_depth(cornu_layer_name(layer), copy)) {
-        cornu__layer_add_inner(layer, copy, "");
-        layer->activation = copy;
-        return layer;
+    if (!copy || cornu__check_depth(cornu_layer_name(layer), copy)) {
+        cornu__layer_free_unowned(copy);
+        return cornu_error_status();
     }
-    cornu__layer_free_unowned(copy);
-    cornu_layer_free(layer);
-    return cornu__null();
+    cornu__layer_add_inner(layer, copy, "");
+    layer->activation = copy;
+    return CORNU_OK;
 }

@@ -57,6 +57,12 @@ typedef struct {
     size_t            config_size, config_offset;
     CornuLayer     *(*from)(const void *config);
 
+    /* Internal, in place of `from`: where the config has its name, its dtype and, unless 0, its
+     * `frozen`; and what checks the arguments in the config of a new layer and replaces those not
+     * given by their defaults, or NULL. */
+    size_t       name_offset, dtype_offset, frozen_offset;
+    CornuStatus (*resolve)(CornuLayer *layer);
+
     /* The names of the layer's parts in Keras' files, NULL-terminated: those of its inner layers,
      * in order; or the mapping of a prefix of weight names, "lstm_cell/kernel", as
      * "lstm_cell:cell"; or, for a list of inner layers, its name and a slash, "cells/", in which
@@ -161,6 +167,9 @@ typedef struct {
     bool (*apply_policy)(CornuLayer *layer, const CornuPolicy *policy, bool last);
 
     void (*free)(CornuLayer *layer); /* frees what the layer owns besides weights; may be NULL */
+
+    const void *family;      /* of classes that share their functions: what these tell them apart
+                                by; or NULL */
 
     bool any_axis;           /* it may compute along axis 0: rows may depend on each other */
     bool consumes_masks;     /* Keras' call takes the masks off its first three inputs, so that a

@@ -13,7 +13,12 @@ static CornuTensor *activation_call(CornuLayer *layer, const CornuCall *call, Co
     return cornu__layer_activate(layer, call, ((Activation *)layer)->config.activation, x);
 }
 
-static CornuLayer *activation_from(const void *config) { return cornu_activation_from(config); }
+static CornuStatus activation_resolve(CornuLayer *layer)
+{
+    CornuActivationConfig *config = &((Activation *)layer)->config;
+    config->activation = cornu__activation(config->activation, CORNU_LINEAR);
+    return cornu__add_activation(layer, config->activation);
+}
 
 static const CornuField activation_fields[] = {
     { "activation", CORNU_FIELD_ACTIVATION, offsetof(CornuActivationConfig, activation) },
@@ -24,20 +29,13 @@ const CornuLayerClass cornu__activation_class = {
     .class_name = "Activation", .size = sizeof(Activation), .call = activation_call,
     .activates = true,
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(activation_fields, Activation, activation_from),
+        CORNU__CONFIG(activation_fields, Activation, activation_resolve),
     },
 };
 
 CornuLayer *cornu_activation_from(const CornuActivationConfig *config)
 {
-    if (cornu__check_enums(config->name ? config->name : "activation", config->activation, NULL,
-                           0))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__activation_class, config->name, config->dtype);
-    if (!layer) return NULL;
-    CornuActivationConfig *to = &((Activation *)layer)->config;
-    to->activation = cornu__activation(config->activation, CORNU_LINEAR);
-    return cornu__with_activation(layer, to->activation);
+    return cornu__layer_from(&cornu__activation_class, config);
 }
 
 /* ---- Rescaling ---- */
@@ -67,7 +65,19 @@ static CornuTensor *rescaling_call(CornuLayer *layer, const CornuCall *call, Cor
     return offset == 0.0 ? y : cornu_op_shift(y, offset);
 }
 
-static CornuLayer *rescaling_from(const void *config) { return cornu_rescaling_from(config); }
+static CornuStatus rescaling_resolve(CornuLayer *layer)
+{
+    CornuRescalingConfig *config = &((Rescaling *)layer)->config;
+    const char           *name = cornu_layer_name(layer);
+    if (config->scale == 0.0 && !config->scales.values)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .scale is required", name);
+    if ((config->scale != 0.0 && config->scales.values) ||
+        (config->offset != 0.0 && config->offsets.values))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .scale and .scales, or .offset and "
+                           ".offsets, are given, expected one of them", name);
+    CORNU__TRY(cornu__layer_copy_numbers(layer, &config->scales));
+    return cornu__layer_copy_numbers(layer, &config->offsets);
+}
 
 static const CornuField rescaling_fields[] = {
     { "scale", CORNU_FIELD_NUMBER, offsetof(CornuRescalingConfig, scale) },
@@ -79,26 +89,12 @@ static const CornuField rescaling_fields[] = {
 
 const CornuLayerClass cornu__rescaling_class = {
     .class_name = "Rescaling", .size = sizeof(Rescaling), .call = rescaling_call,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(rescaling_fields, Rescaling, rescaling_from) },
+    .keras = &(const CornuKerasClass){
+        CORNU__CONFIG(rescaling_fields, Rescaling, rescaling_resolve),
+    },
 };
 
 CornuLayer *cornu_rescaling_from(const CornuRescalingConfig *config)
 {
-    const char *name = config->name ? config->name : "rescaling";
-    if (config->scale == 0.0 && !config->scales.values)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .scale is required", name);
-    if ((config->scale != 0.0 && config->scales.values) ||
-        (config->offset != 0.0 && config->offsets.values))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: both .scale and .scales, or .offset and "
-                                ".offsets, are given, expected one of them", name);
-    CornuLayer *layer = cornu_layer_create(&cornu__rescaling_class, config->name, config->dtype);
-    if (!layer) return NULL;
-    CornuRescalingConfig *to = &((Rescaling *)layer)->config;
-    *to = *config;
-    to->name = to->dtype = NULL;
-    if (!cornu__layer_copy_numbers(layer, &to->scales) &&
-        !cornu__layer_copy_numbers(layer, &to->offsets))
-        return layer;
-    cornu_layer_free(layer);
-    return cornu__null();
+    return cornu__layer_from(&cornu__rescaling_class, config);
 }

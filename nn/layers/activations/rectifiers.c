@@ -4,11 +4,11 @@
 
 #include <math.h>
 
-static CornuStatus check_number(const char *name, const char *argument, double value)
+static CornuStatus check_number(const CornuLayer *layer, const char *argument, double value)
 {
     if (value >= 0.0 && isfinite(value)) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %g, expected 0 or more", name, argument,
-                       value);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %g, expected 0 or more",
+                       cornu_layer_name(layer), argument, value);
 }
 
 /* ---- ReLU ---- */
@@ -40,7 +40,15 @@ static CornuTensor *relu_call(CornuLayer *layer, const CornuCall *call, CornuTen
     return cornu_op_subtract(y, cornu_op_scale(below, slope));
 }
 
-static CornuLayer *relu_from(const void *config) { return cornu_relu_from(config); }
+static CornuStatus relu_resolve(CornuLayer *layer)
+{
+    CornuReluConfig *config = &((Relu *)layer)->config;
+    config->negative_slope = cornu__number(config->negative_slope, 0.0);
+    config->threshold = cornu__number(config->threshold, 0.0);
+    CORNU__TRY(check_number(layer, "max_value", cornu__number(config->max_value, 0.0)));
+    CORNU__TRY(check_number(layer, "negative_slope", config->negative_slope));
+    return check_number(layer, "threshold", config->threshold);
+}
 
 static const CornuField relu_fields[] = {
     { "max_value", CORNU_FIELD_NUMBER_OR_NONE, offsetof(CornuReluConfig, max_value) },
@@ -51,23 +59,12 @@ static const CornuField relu_fields[] = {
 
 const CornuLayerClass cornu__relu_class = {
     .class_name = "ReLU", .size = sizeof(Relu), .call = relu_call, .activates = true,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(relu_fields, Relu, relu_from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(relu_fields, Relu, relu_resolve) },
 };
 
 CornuLayer *cornu_relu_from(const CornuReluConfig *config)
 {
-    const char  *name = config->name ? config->name : "re_lu";
-    const double slope = cornu__number(config->negative_slope, 0.0);
-    const double threshold = cornu__number(config->threshold, 0.0);
-    if (check_number(name, "max_value", cornu__number(config->max_value, 0.0)) ||
-        check_number(name, "negative_slope", slope) || check_number(name, "threshold", threshold))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__relu_class, config->name, config->dtype);
-    if (layer)
-        ((Relu *)layer)->config = (CornuReluConfig){ .max_value = config->max_value,
-                                                     .negative_slope = slope,
-                                                     .threshold = threshold };
-    return layer;
+    return cornu__layer_from(&cornu__relu_class, config);
 }
 
 /* ---- LeakyReLU ---- */
@@ -83,7 +80,12 @@ static CornuTensor *leaky_call(CornuLayer *layer, const CornuCall *call, CornuTe
     return cornu__leaky_relu(x, ((LeakyRelu *)layer)->config.negative_slope);
 }
 
-static CornuLayer *leaky_from(const void *config) { return cornu_leaky_relu_from(config); }
+static CornuStatus leaky_resolve(CornuLayer *layer)
+{
+    double *slope = &((LeakyRelu *)layer)->config.negative_slope;
+    *slope = cornu__number(*slope, 0.3);
+    return check_number(layer, "negative_slope", *slope);
+}
 
 static const CornuField leaky_fields[] = {
     { "negative_slope", CORNU_FIELD_NUMBER, offsetof(CornuLeakyReluConfig, negative_slope) },
@@ -92,17 +94,12 @@ static const CornuField leaky_fields[] = {
 
 const CornuLayerClass cornu__leaky_relu_class = {
     .class_name = "LeakyReLU", .size = sizeof(LeakyRelu), .call = leaky_call, .activates = true,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(leaky_fields, LeakyRelu, leaky_from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(leaky_fields, LeakyRelu, leaky_resolve) },
 };
 
 CornuLayer *cornu_leaky_relu_from(const CornuLeakyReluConfig *config)
 {
-    const double slope = cornu__number(config->negative_slope, 0.3);
-    if (check_number(config->name ? config->name : "leaky_re_lu", "negative_slope", slope))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__leaky_relu_class, config->name, config->dtype);
-    if (layer) ((LeakyRelu *)layer)->config.negative_slope = slope;
-    return layer;
+    return cornu__layer_from(&cornu__leaky_relu_class, config);
 }
 
 /* ---- PReLU ---- */
@@ -136,7 +133,13 @@ static CornuTensor *prelu_call(CornuLayer *layer, const CornuCall *call, CornuTe
     return cornu_op_convert(cornu__prelu(x, cornu_layer_read(layer, call, 0)), layer->result);
 }
 
-static CornuLayer *prelu_from(const void *config) { return cornu_prelu_from(config); }
+static CornuStatus prelu_resolve(CornuLayer *layer)
+{
+    CornuPreluConfig *config = &((Prelu *)layer)->config;
+    if (config->shared_axes[0] == CORNU_ZERO) config->shared_axes[0] = 0;
+    config->alpha_initializer = cornu__initializer(config->alpha_initializer, CORNU_ZEROS);
+    return CORNU_OK;
+}
 
 static const CornuField prelu_fields[] = {
     { "alpha_initializer", CORNU_FIELD_INITIALIZER, offsetof(CornuPreluConfig, alpha_initializer) },
@@ -148,23 +151,12 @@ static const CornuField prelu_fields[] = {
 
 const CornuLayerClass cornu__prelu_class = {
     .class_name = "PReLU", .size = sizeof(Prelu), .build = prelu_build, .call = prelu_call,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(prelu_fields, Prelu, prelu_from) },
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(prelu_fields, Prelu, prelu_resolve) },
 };
 
 CornuLayer *cornu_prelu_from(const CornuPreluConfig *config)
 {
-    if (cornu__check_enums(config->name ? config->name : "p_re_lu", CORNU_LINEAR,
-                           &config->alpha_initializer, 1))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__prelu_class, config->name, config->dtype);
-    if (!layer) return NULL;
-    CornuPreluConfig *to = &((Prelu *)layer)->config;
-    *to = *config;
-    to->name = to->dtype = NULL;
-    if (to->shared_axes[0] == CORNU_ZERO) to->shared_axes[0] = 0;
-    to->alpha_initializer = cornu__initializer(config->alpha_initializer, CORNU_ZEROS);
-    layer->frozen = config->frozen;
-    return layer;
+    return cornu__layer_from(&cornu__prelu_class, config);
 }
 
 /* ---- ELU ---- */
@@ -180,7 +172,14 @@ static CornuTensor *elu_call(CornuLayer *layer, const CornuCall *call, CornuTens
     return cornu_op_elu(x, ((Elu *)layer)->config.alpha);
 }
 
-static CornuLayer *elu_from(const void *config) { return cornu_elu_from(config); }
+static CornuStatus elu_resolve(CornuLayer *layer)
+{
+    double *alpha = &((Elu *)layer)->config.alpha;
+    *alpha = cornu__number(*alpha, 1.0);
+    if (isfinite(*alpha)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .alpha is %g, expected a finite number",
+                       cornu_layer_name(layer), *alpha);
+}
 
 static const CornuField elu_fields[] = {
     { "alpha", CORNU_FIELD_NUMBER, offsetof(CornuEluConfig, alpha) },
@@ -189,16 +188,10 @@ static const CornuField elu_fields[] = {
 
 const CornuLayerClass cornu__elu_class = {
     .class_name = "ELU", .size = sizeof(Elu), .call = elu_call, .activates = true,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(elu_fields, Elu, elu_from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(elu_fields, Elu, elu_resolve) },
 };
 
 CornuLayer *cornu_elu_from(const CornuEluConfig *config)
 {
-    const double alpha = cornu__number(config->alpha, 1.0);
-    if (!isfinite(alpha))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .alpha is %g, expected a finite number",
-                                config->name ? config->name : "elu", alpha);
-    CornuLayer *layer = cornu_layer_create(&cornu__elu_class, config->name, config->dtype);
-    if (layer) ((Elu *)layer)->config.alpha = alpha;
-    return layer;
+    return cornu__layer_from(&cornu__elu_class, config);
 }

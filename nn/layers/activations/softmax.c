@@ -62,7 +62,11 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu_op_select(call->mask, y, cornu_op_constant_like(x, 0.0));
 }
 
-static CornuLayer *from(const void *config) { return cornu_softmax_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    CornuSoftmaxConfig *config = &((Softmax *)layer)->config;
+    return cornu__axes(cornu_layer_name(layer), &config->axis, config->axes);
+}
 
 static const CornuField fields[] = {
     { "axis", CORNU_FIELD_ROW_AXES, offsetof(CornuSoftmaxConfig, axes) },
@@ -72,15 +76,10 @@ static const CornuField fields[] = {
 const CornuLayerClass cornu__softmax_class = {
     .class_name = "Softmax", .size = sizeof(Softmax), .build = build, .call = call,
     .activates = true,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Softmax, from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Softmax, resolve) },
 };
 
 CornuLayer *cornu_softmax_from(const CornuSoftmaxConfig *config)
 {
-    int64_t axes[CORNU_MAX_RANK];
-    if (cornu__axes(config->name ? config->name : "softmax", config->axis, config->axes, axes))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__softmax_class, config->name, config->dtype);
-    if (layer) memcpy(((Softmax *)layer)->config.axes, axes, sizeof axes);
-    return layer;
+    return cornu__layer_from(&cornu__softmax_class, config);
 }

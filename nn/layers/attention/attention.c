@@ -131,13 +131,6 @@ static CornuTensor *query_mask(CornuLayer *layer, const CornuCall *call, CornuTe
     return masks[QUERY];
 }
 
-static CornuStatus check_dropout(const char *name, double dropout)
-{
-    if (dropout >= 0.0 && dropout < 1.0) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .dropout is %g, expected 0 or more, below 1", name,
-                       dropout);
-}
-
 /* ---- Attention ---- */
 
 typedef struct {
@@ -218,7 +211,14 @@ static int outputs(const CornuLayer *layer)
     return ((const Attention *)layer)->config.return_attention_scores ? 2 : 1;
 }
 
-static CornuLayer *from(const void *config) { return cornu_attention_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    CornuAttentionConfig *config = &((Attention *)layer)->config;
+    CORNU__TRY(cornu__resolve_rate(layer, "dropout", &config->dropout));
+    if (cornu_score_mode_name(config->score_mode)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .score_mode is %d, expected CORNU_SCORE_DOT or "
+                       "CORNU_SCORE_CONCAT", cornu_layer_name(layer), (int)config->score_mode);
+}
 
 #define FIELD(field) offsetof(CornuAttentionConfig, field)
 static const CornuField fields[] = {
@@ -237,28 +237,14 @@ const CornuLayerClass cornu__attention_class = {
     .class_name = "Attention", .size = sizeof(Attention), .build_many = build,
     .call_many = call_many, .outputs = outputs, COMMON,
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(fields, Attention, from),
+        CORNU__TRAINED(fields, Attention, resolve),
         .call_arguments = "use_causal_mask return_attention_scores",
     },
 };
 
 CornuLayer *cornu_attention_from(const CornuAttentionConfig *config)
 {
-    const char  *name = config->name ? config->name : "attention";
-    const double dropout = cornu__number(config->dropout, 0.0);
-    if (check_dropout(name, dropout)) return cornu__null();
-    if (!cornu_score_mode_name(config->score_mode))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .score_mode is %d, expected "
-                                "CORNU_SCORE_DOT or CORNU_SCORE_CONCAT", name,
-                                (int)config->score_mode);
-    CornuLayer *layer = cornu_layer_create(&cornu__attention_class, config->name, config->dtype);
-    if (!layer) return NULL;
-    CornuAttentionConfig *to = &((Attention *)layer)->config;
-    *to = *config;
-    to->name = to->dtype = NULL;
-    to->dropout = dropout;
-    layer->frozen = config->frozen;
-    return layer;
+    return cornu__layer_from(&cornu__attention_class, config);
 }
 
 /* ---- AdditiveAttention ---- */
@@ -292,9 +278,10 @@ static int additive_outputs(const CornuLayer *layer)
     return ((const AdditiveAttention *)layer)->config.return_attention_scores ? 2 : 1;
 }
 
-static CornuLayer *additive_from(const void *config)
+static CornuStatus additive_resolve(CornuLayer *layer)
 {
-    return cornu_additive_attention_from(config);
+    return cornu__resolve_rate(layer, "dropout",
+                               &((AdditiveAttention *)layer)->config.dropout);
 }
 
 #define FIELD(field) offsetof(CornuAdditiveAttentionConfig, field)
@@ -310,23 +297,12 @@ const CornuLayerClass cornu__additive_attention_class = {
     .class_name = "AdditiveAttention", .size = sizeof(AdditiveAttention),
     .build_many = additive_build, .call_many = additive_call, .outputs = additive_outputs, COMMON,
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(additive_fields, AdditiveAttention, additive_from),
+        CORNU__TRAINED(additive_fields, AdditiveAttention, additive_resolve),
         .call_arguments = "use_causal_mask return_attention_scores",
     },
 };
 
 CornuLayer *cornu_additive_attention_from(const CornuAdditiveAttentionConfig *config)
 {
-    const char  *name = config->name ? config->name : "additive_attention";
-    const double dropout = cornu__number(config->dropout, 0.0);
-    if (check_dropout(name, dropout)) return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__additive_attention_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    CornuAdditiveAttentionConfig *to = &((AdditiveAttention *)layer)->config;
-    *to = *config;
-    to->name = to->dtype = NULL;
-    to->dropout = dropout;
-    layer->frozen = config->frozen;
-    return layer;
+    return cornu__layer_from(&cornu__additive_attention_class, config);
 }

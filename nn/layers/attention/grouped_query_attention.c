@@ -15,7 +15,37 @@ static CornuStatus build(CornuLayer *layer, const CornuShape *given, int in_coun
     return cornu__heads_build(layer, given, in_count);
 }
 
-static CornuLayer *from(const void *config) { return cornu_group_query_attention_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    GroupedQuery                  *self = (GroupedQuery *)layer;
+    CornuGroupQueryAttentionConfig *config = &self->config;
+    const char                     *name = cornu_layer_name(layer);
+    CORNU__TRY(cornu__positive(name, "head_dim", config->head_dim));
+    CORNU__TRY(cornu__positive(name, "num_query_heads", config->num_query_heads));
+    CORNU__TRY(cornu__positive(name, "num_key_value_heads", config->num_key_value_heads));
+    if (config->num_query_heads % config->num_key_value_heads != 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .num_query_heads is %lld, expected a multiple "
+                           "of .num_key_value_heads, %lld", name,
+                           (long long)config->num_query_heads,
+                           (long long)config->num_key_value_heads);
+    self->heads.config = (CornuMultiHeadAttentionConfig){
+        .num_heads = config->num_query_heads, .key_dim = config->head_dim,
+        .dropout = config->dropout, .no_bias = config->no_bias,
+        .sliding_window = config->sliding_window, .kernel_initializer = config->kernel_initializer,
+        .bias_initializer = config->bias_initializer,
+        .kernel_regularizer = config->kernel_regularizer,
+        .bias_regularizer = config->bias_regularizer,
+        .kernel_constraint = config->kernel_constraint,
+        .bias_constraint = config->bias_constraint, .use_gate = config->use_gate,
+        .use_causal_mask = config->use_causal_mask,
+        .return_attention_scores = config->return_attention_scores,
+    };
+    CORNU__TRY(cornu__heads_resolve(&self->heads, config->num_key_value_heads));
+    config->dropout = self->heads.config.dropout;
+    config->kernel_initializer = self->heads.config.kernel_initializer;
+    config->bias_initializer = self->heads.config.bias_initializer;
+    return CORNU_OK;
+}
 
 #define FIELD(field) offsetof(CornuGroupQueryAttentionConfig, field)
 static const CornuField fields[] = {
@@ -46,48 +76,13 @@ const CornuLayerClass cornu__group_query_attention_class = {
     .class_name = "GroupQueryAttention", .size = sizeof(GroupedQuery), .build_many = build,
     .call_many = cornu__heads_call, .outputs = cornu__heads_outputs,
     .keras = &(const CornuKerasClass){
-        .label = "grouped_query_attention", CORNU__SAVED(fields, GroupedQuery, from),
+        .label = "grouped_query_attention", CORNU__TRAINED(fields, GroupedQuery, resolve),
         .folders = folders, .first_operand = "query", .operands = "value key attention_mask",
         .call_arguments = "use_causal_mask return_attention_scores",
     },
 };
 
-static CornuStatus check(const CornuGroupQueryAttentionConfig *config, const char *name)
-{
-    CORNU__TRY(cornu__positive(name, "head_dim", config->head_dim));
-    CORNU__TRY(cornu__positive(name, "num_query_heads", config->num_query_heads));
-    CORNU__TRY(cornu__positive(name, "num_key_value_heads", config->num_key_value_heads));
-    if (config->num_query_heads % config->num_key_value_heads == 0) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .num_query_heads is %lld, expected a multiple of "
-                       ".num_key_value_heads, %lld", name, (long long)config->num_query_heads,
-                       (long long)config->num_key_value_heads);
-}
-
 CornuLayer *cornu_group_query_attention_from(const CornuGroupQueryAttentionConfig *config)
 {
-    const char *name = config->name ? config->name : "grouped_query_attention";
-    const CornuMultiHeadAttentionConfig heads = {
-        .num_heads = config->num_query_heads, .key_dim = config->head_dim,
-        .dropout = config->dropout, .no_bias = config->no_bias,
-        .sliding_window = config->sliding_window, .kernel_initializer = config->kernel_initializer,
-        .bias_initializer = config->bias_initializer,
-        .kernel_regularizer = config->kernel_regularizer,
-        .bias_regularizer = config->bias_regularizer,
-        .kernel_constraint = config->kernel_constraint,
-        .bias_constraint = config->bias_constraint, .use_gate = config->use_gate,
-        .use_causal_mask = config->use_causal_mask,
-        .return_attention_scores = config->return_attention_scores, .frozen = config->frozen,
-    };
-    if (check(config, name) || cornu__heads_check(&heads, name)) return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__group_query_attention_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    GroupedQuery *self = (GroupedQuery *)layer;
-    cornu__heads_set(&self->heads, &heads, config->num_key_value_heads);
-    self->config = *config;
-    self->config.name = self->config.dtype = NULL;
-    self->config.dropout = self->heads.config.dropout;
-    self->config.kernel_initializer = self->heads.config.kernel_initializer;
-    self->config.bias_initializer = self->heads.config.bias_initializer;
-    return layer;
+    return cornu__layer_from(&cornu__group_query_attention_class, config);
 }

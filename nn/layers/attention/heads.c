@@ -18,32 +18,20 @@ int cornu__heads_outputs(const CornuLayer *layer)
 
 /* ---- Arguments ---- */
 
-CornuStatus cornu__heads_check(const CornuMultiHeadAttentionConfig *config, const char *name)
+CornuStatus cornu__heads_resolve(CornuHeads *self, int64_t key_value_heads)
 {
-    const CornuInitializer initializers[] = { config->kernel_initializer,
-                                              config->bias_initializer };
-    const double dropout = cornu__number(config->dropout, 0.0);
+    CornuMultiHeadAttentionConfig *config = &self->config;
     if (config->sliding_window < 0 || config->sliding_window > INT32_MAX)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .sliding_window is %lld, expected 1 to %d",
-                           name, (long long)config->sliding_window, INT32_MAX);
-    if (!(dropout >= 0.0 && dropout < 1.0))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .dropout is %g, expected 0 or more, below 1",
-                           name, dropout);
-    return cornu__check_enums(name, CORNU_LINEAR, initializers, 2);
-}
-
-void cornu__heads_set(CornuHeads *self, const CornuMultiHeadAttentionConfig *config,
-                      int64_t key_value_heads)
-{
-    CornuMultiHeadAttentionConfig *to = &self->config;
-    *to = *config;
-    to->name = to->dtype = NULL;
-    to->value_dim = config->value_dim ? config->value_dim : config->key_dim;
-    to->dropout = cornu__number(config->dropout, 0.0);
-    to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
-    to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
+                           cornu_layer_name(&self->base), (long long)config->sliding_window,
+                           INT32_MAX);
+    CORNU__TRY(cornu__resolve_rate(&self->base, "dropout", &config->dropout));
+    if (!config->value_dim) config->value_dim = config->key_dim;
+    config->kernel_initializer = cornu__initializer(config->kernel_initializer,
+                                                    CORNU_GLOROT_UNIFORM);
+    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
     self->key_value_heads = key_value_heads;
-    self->base.frozen = config->frozen;
+    return CORNU_OK;
 }
 
 /* ---- Weights ---- */

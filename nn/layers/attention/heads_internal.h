@@ -15,12 +15,9 @@ typedef struct {
     int64_t                       key_value_heads;  /* each serves the same number of heads */
 } CornuHeads;
 
-/* Checks the arguments of `config` that both layers have under the same name. */
-CornuStatus cornu__heads_check(const CornuMultiHeadAttentionConfig *config, const char *name);
-
-/* Copies the arguments and resolves their defaults. */
-void cornu__heads_set(CornuHeads *self, const CornuMultiHeadAttentionConfig *config,
-                      int64_t key_value_heads);
+/* Checks the arguments of `config` that both layers have under the same name, and resolves their
+ * defaults. */
+CornuStatus cornu__heads_resolve(CornuHeads *self, int64_t key_value_heads);
 
 /* For class tables. */
 CornuStatus  cornu__heads_build(CornuLayer *layer, const CornuShape *given, int in_count);

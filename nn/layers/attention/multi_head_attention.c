@@ -1,6 +1,21 @@
 #include "heads_internal.h"
 
-static CornuLayer *from(const void *config) { return cornu_multi_head_attention_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    CornuHeads                          *self = (CornuHeads *)layer;
+    const CornuMultiHeadAttentionConfig *config = &self->config;
+    const char                          *name = cornu_layer_name(layer);
+    CORNU__TRY(cornu__positive(name, "num_heads", config->num_heads));
+    CORNU__TRY(cornu__positive(name, "key_dim", config->key_dim));
+    if (config->value_dim) CORNU__TRY(cornu__positive(name, "value_dim", config->value_dim));
+    for (int i = 0; i < CORNU_MAX_RANK && config->output_shape[i]; i++)
+        if (config->output_shape[i] < 1 || config->output_shape[i] > INT32_MAX ||
+            i == CORNU_MAX_RANK - 2)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .output_shape[%d] is %lld; expected at "
+                               "most %d extents from 1 to %d", name, i,
+                               (long long)config->output_shape[i], CORNU_MAX_RANK - 2, INT32_MAX);
+    return cornu__heads_resolve(self, config->num_heads);
+}
 
 #define FIELD(field) offsetof(CornuMultiHeadAttentionConfig, field)
 static const CornuField fields[] = {
@@ -34,31 +49,13 @@ const CornuLayerClass cornu__multi_head_attention_class = {
     .build_many = cornu__heads_build, .call_many = cornu__heads_call,
     .outputs = cornu__heads_outputs, .consumes_masks = true,
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(fields, CornuHeads, from), .folders = folders, .first_operand = "query",
+        CORNU__TRAINED(fields, CornuHeads, resolve), .folders = folders, .first_operand = "query",
         .operands = "value key attention_mask",
         .call_arguments = "use_causal_mask return_attention_scores",
     },
 };
 
-static CornuStatus check(const CornuMultiHeadAttentionConfig *config, const char *name)
-{
-    CORNU__TRY(cornu__positive(name, "num_heads", config->num_heads));
-    CORNU__TRY(cornu__positive(name, "key_dim", config->key_dim));
-    if (config->value_dim) CORNU__TRY(cornu__positive(name, "value_dim", config->value_dim));
-    for (int i = 0; i < CORNU_MAX_RANK && config->output_shape[i]; i++)
-        if (config->output_shape[i] < 1 || config->output_shape[i] > INT32_MAX ||
-            i == CORNU_MAX_RANK - 2)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .output_shape[%d] is %lld; expected at "
-                               "most %d extents from 1 to %d", name, i,
-                               (long long)config->output_shape[i], CORNU_MAX_RANK - 2, INT32_MAX);
-    return cornu__heads_check(config, name);
-}
-
 CornuLayer *cornu_multi_head_attention_from(const CornuMultiHeadAttentionConfig *config)
 {
-    if (check(config, config->name ? config->name : "multi_head_attention")) return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__multi_head_attention_class, config->name,
-                                           config->dtype);
-    if (layer) cornu__heads_set((CornuHeads *)layer, config, config->num_heads);
-    return layer;
+    return cornu__layer_from(&cornu__multi_head_attention_class, config);
 }

@@ -9,8 +9,6 @@ typedef struct {
     CornuConv3dConfig config;
 } Conv;
 
-extern const CornuLayerClass cornu__conv1d_class, cornu__conv2d_class, cornu__conv3d_class;
-
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {
     const CornuConv3dConfig *config = &((Conv *)layer)->config;
@@ -73,22 +71,28 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
 
 /* ---- Classes ---- */
 
-static CornuLayer *create(const CornuLayerClass *kind, const char *label,
-                          const CornuConv3dConfig *config);
-
-static CornuLayer *from_1d(const void *config)
+static CornuStatus resolve(CornuLayer *layer)
 {
-    return create(&cornu__conv1d_class, "conv1d", config);
-}
-
-static CornuLayer *from_2d(const void *config)
-{
-    return create(&cornu__conv2d_class, "conv2d", config);
-}
-
-static CornuLayer *from_3d(const void *config)
-{
-    return create(&cornu__conv3d_class, "conv3d", config);
+    CornuConv3dConfig *config = &((Conv *)layer)->config;
+    const char        *name = cornu_layer_name(layer);
+    const int          axes = cornu__spatial_axes(layer->kind);
+    if (!config->groups) config->groups = 1;
+    CORNU__TRY(cornu__positive(name, "filters", config->filters));
+    CORNU__TRY(cornu__check_groups(name, config->groups, config->filters));
+    if (axes > 1 || config->padding != CORNU_CAUSAL)
+        CORNU__TRY(cornu__check_padding(name, config->padding));
+    CORNU__TRY(cornu__extents(name, "kernel_size", "kernel", config->kernel, config->kernel_size,
+                              0, axes, config->kernel_size));
+    CORNU__TRY(cornu__extents(name, "strides", "stride", config->stride, config->strides, 1, axes,
+                              config->strides));
+    CORNU__TRY(cornu__extents(name, "dilation_rate", "dilation_rate", 0, config->dilation_rate, 1,
+                              axes, config->dilation_rate));
+    config->kernel = config->stride = 0;
+    config->activation = cornu__activation(config->activation, CORNU_LINEAR);
+    config->kernel_initializer = cornu__initializer(config->kernel_initializer,
+                                                    CORNU_GLOROT_UNIFORM);
+    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
+    return cornu__add_activation(layer, config->activation);
 }
 
 #define AT(name) offsetof(CornuConv3dConfig, name)
@@ -114,56 +118,18 @@ static const CornuField fields_3d[] = FIELDS(CORNU_FIELD_TRIPLE);
 
 const CornuLayerClass cornu__conv1d_class = {
     .class_name = "Conv1D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields_1d, Conv, from_1d), .lora = "kernel" },
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields_1d, Conv, resolve), .lora = "kernel" },
 };
 const CornuLayerClass cornu__conv2d_class = {
     .class_name = "Conv2D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields_2d, Conv, from_2d), .lora = "kernel" },
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields_2d, Conv, resolve), .lora = "kernel" },
 };
 const CornuLayerClass cornu__conv3d_class = {
     .class_name = "Conv3D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields_3d, Conv, from_3d), .lora = "kernel" },
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields_3d, Conv, resolve), .lora = "kernel" },
 };
 
 /* ---- Constructors ---- */
-
-static CornuStatus resolve(const char *name, int axes, CornuConv3dConfig *to)
-{
-    const CornuInitializer initializers[] = { to->kernel_initializer, to->bias_initializer };
-    to->name = to->dtype = NULL;
-    if (!to->groups) to->groups = 1;
-    CORNU__TRY(cornu__positive(name, "filters", to->filters));
-    CORNU__TRY(cornu__check_groups(name, to->groups, to->filters));
-    CORNU__TRY(cornu__check_enums(name, to->activation, initializers, 2));
-    CORNU__TRY(cornu__check_activity(name, &to->activity_regularizer));
-    if (axes > 1 || to->padding != CORNU_CAUSAL)
-        CORNU__TRY(cornu__check_padding(name, to->padding));
-    CORNU__TRY(cornu__extents(name, "kernel_size", "kernel", to->kernel, to->kernel_size, 0, axes,
-                              to->kernel_size));
-    CORNU__TRY(cornu__extents(name, "strides", "stride", to->stride, to->strides, 1, axes,
-                              to->strides));
-    CORNU__TRY(cornu__extents(name, "dilation_rate", "dilation_rate", 0, to->dilation_rate, 1,
-                              axes, to->dilation_rate));
-    to->kernel = to->stride = 0;
-    to->activation = cornu__activation(to->activation, CORNU_LINEAR);
-    to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
-    to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
-    return CORNU_OK;
-}
-
-static CornuLayer *create(const CornuLayerClass *kind, const char *label,
-                          const CornuConv3dConfig *config)
-{
-    CornuConv3dConfig resolved = *config;
-    if (resolve(config->name ? config->name : label, cornu__spatial_axes(kind), &resolved))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
-    if (!layer) return NULL;
-    ((Conv *)layer)->config = resolved;
-    layer->frozen = config->frozen;
-    layer->activity_regularizer = config->activity_regularizer;
-    return cornu__with_activation(layer, resolved.activation);
-}
 
 /* The members that all configs have under the same names. */
 #define SAME(c)                                                                                \
@@ -177,18 +143,21 @@ static CornuLayer *create(const CornuLayerClass *kind, const char *label,
 
 CornuLayer *cornu_conv1d_from(const CornuConv1dConfig *c)
 {
-    return from_1d(&(CornuConv3dConfig){
+    return cornu__layer_from(&cornu__conv1d_class, &(CornuConv3dConfig){
         SAME(c), .kernel_size = { c->kernel_size }, .strides = { c->strides },
         .dilation_rate = { c->dilation_rate } });
 }
 
 CornuLayer *cornu_conv2d_from(const CornuConv2dConfig *c)
 {
-    return from_2d(&(CornuConv3dConfig){
+    return cornu__layer_from(&cornu__conv2d_class, &(CornuConv3dConfig){
         SAME(c), .kernel = c->kernel, .stride = c->stride,
         .kernel_size = { c->kernel_size[0], c->kernel_size[1] },
         .strides = { c->strides[0], c->strides[1] },
         .dilation_rate = { c->dilation_rate[0], c->dilation_rate[1] } });
 }
 
-CornuLayer *cornu_conv3d_from(const CornuConv3dConfig *config) { return from_3d(config); }
+CornuLayer *cornu_conv3d_from(const CornuConv3dConfig *config)
+{
+    return cornu__layer_from(&cornu__conv3d_class, config);
+}

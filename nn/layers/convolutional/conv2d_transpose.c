@@ -11,7 +11,7 @@ extern const CornuLayerClass cornu__conv1d_transpose_class;
 
 static bool is_over_rows(const CornuLayer *layer)
 {
-    return layer->kind == &cornu__conv1d_transpose_class;
+    return cornu__spatial_axes(layer->kind) == 1;
 }
 
 /*
@@ -87,8 +87,25 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu__bias_and_activate(layer, call, y, config->no_bias ? -1 : 1, config->activation);
 }
 
-static CornuLayer *from(const void *config) { return cornu_conv2d_transpose_from(config); }
-static CornuLayer *row_from(const void *config) { return cornu_conv1d_transpose_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    CornuConv2dTransposeConfig *config = &((Conv2dTranspose *)layer)->config;
+    const char                 *name = cornu_layer_name(layer);
+    int64_t                    *more = config->output_padding;
+    CORNU__TRY(cornu__positive(name, "filters", config->filters));
+    CORNU__TRY(cornu__resolve_window(layer, config->padding, &config->kernel, config->kernel_size,
+                                     &config->stride, config->strides, config->dilation_rate));
+    if (cornu__spatial_axes(layer->kind) == 1) {
+        if (!more[1]) more[1] = more[0];
+        if (more[1]) more[0] = CORNU_ZERO;
+    }
+    CORNU__TRY(cornu__resolve_output_padding(name, 2, config->strides, more));
+    config->activation = cornu__activation(config->activation, CORNU_LINEAR);
+    config->kernel_initializer = cornu__initializer(config->kernel_initializer,
+                                                    CORNU_GLOROT_UNIFORM);
+    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
+    return cornu__add_activation(layer, config->activation);
+}
 
 #define AT(name) offsetof(CornuConv2dTransposeConfig, name)
 static const CornuField fields[] = {
@@ -115,13 +132,13 @@ static const CornuField row_fields[] = {
 const CornuLayerClass cornu__conv2d_transpose_class = {
     .class_name = "Conv2DTranspose", .size = sizeof(Conv2dTranspose), .build = build, .call = call,
     .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Conv2dTranspose, from) },
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, Conv2dTranspose, resolve) },
 };
 
 const CornuLayerClass cornu__conv1d_transpose_class = {
     .class_name = "Conv1DTranspose", .size = sizeof(Conv2dTranspose), .build = build, .call = call,
     .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(row_fields, Conv2dTranspose, row_from) },
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(row_fields, Conv2dTranspose, resolve) },
 };
 
 CornuStatus cornu__resolve_output_padding(const char *name, int axes, const int64_t *strides,
@@ -140,45 +157,12 @@ CornuStatus cornu__resolve_output_padding(const char *name, int axes, const int6
     return CORNU_OK;
 }
 
-static CornuStatus resolve(const char *name, bool row, CornuConv2dTransposeConfig *to)
-{
-    CornuResolveWindow     *window = row ? cornu__resolve_row_window : cornu__resolve_window;
-    const CornuInitializer initializers[] = { to->kernel_initializer, to->bias_initializer };
-    to->name = to->dtype = NULL;
-    CORNU__TRY(cornu__positive(name, "filters", to->filters));
-    CORNU__TRY(cornu__check_enums(name, to->activation, initializers, 2));
-    CORNU__TRY(cornu__check_activity(name, &to->activity_regularizer));
-    to->activation = cornu__activation(to->activation, CORNU_LINEAR);
-    to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
-    to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
-    CORNU__TRY(window(name, to->padding, &to->kernel, to->kernel_size, &to->stride, to->strides,
-                      to->dilation_rate));
-    if (row && !to->output_padding[1]) to->output_padding[1] = to->output_padding[0];
-    if (row && to->output_padding[1]) to->output_padding[0] = CORNU_ZERO;
-    return cornu__resolve_output_padding(name, 2, to->strides, to->output_padding);
-}
-
-static CornuLayer *create(const CornuLayerClass *kind, const char *label,
-                          const CornuConv2dTransposeConfig *config)
-{
-    CornuConv2dTransposeConfig resolved = *config;
-    if (resolve(config->name ? config->name : label, kind == &cornu__conv1d_transpose_class,
-                &resolved))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
-    if (!layer) return NULL;
-    ((Conv2dTranspose *)layer)->config = resolved;
-    layer->frozen = config->frozen;
-    layer->activity_regularizer = config->activity_regularizer;
-    return cornu__with_activation(layer, resolved.activation);
-}
-
 CornuLayer *cornu_conv2d_transpose_from(const CornuConv2dTransposeConfig *config)
 {
-    return create(&cornu__conv2d_transpose_class, "conv2d_transpose", config);
+    return cornu__layer_from(&cornu__conv2d_transpose_class, config);
 }
 
 CornuLayer *cornu_conv1d_transpose_from(const CornuConv2dTransposeConfig *config)
 {
-    return create(&cornu__conv1d_transpose_class, "conv1d_transpose", config);
+    return cornu__layer_from(&cornu__conv1d_transpose_class, config);
 }

@@ -53,7 +53,20 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu__bias_and_activate(layer, call, y, config->no_bias ? -1 : 1, config->activation);
 }
 
-static CornuLayer *from(const void *config) { return cornu_conv3d_transpose_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    CornuConv3dTransposeConfig *config = &((Conv3dTranspose *)layer)->config;
+    const char                 *name = cornu_layer_name(layer);
+    CORNU__TRY(cornu__positive(name, "filters", config->filters));
+    CORNU__TRY(cornu__resolve_window(layer, config->padding, &config->kernel, config->kernel_size,
+                                     &config->stride, config->strides, config->dilation_rate));
+    CORNU__TRY(cornu__resolve_output_padding(name, 3, config->strides, config->output_padding));
+    config->activation = cornu__activation(config->activation, CORNU_LINEAR);
+    config->kernel_initializer = cornu__initializer(config->kernel_initializer,
+                                                    CORNU_GLOROT_UNIFORM);
+    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
+    return cornu__add_activation(layer, config->activation);
+}
 
 #define AT(name) offsetof(CornuConv3dTransposeConfig, name)
 static const CornuField fields[] = {
@@ -72,40 +85,10 @@ static const CornuField fields[] = {
 const CornuLayerClass cornu__conv3d_transpose_class = {
     .class_name = "Conv3DTranspose", .size = sizeof(Conv3dTranspose), .build = build, .call = call,
     .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Conv3dTranspose, from) },
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, Conv3dTranspose, resolve) },
 };
-
-static CornuStatus resolve(const char *name, CornuConv3dTransposeConfig *to)
-{
-    const CornuInitializer initializers[] = { to->kernel_initializer, to->bias_initializer };
-    to->name = to->dtype = NULL;
-    CORNU__TRY(cornu__positive(name, "filters", to->filters));
-    CORNU__TRY(cornu__check_enums(name, to->activation, initializers, 2));
-    CORNU__TRY(cornu__check_activity(name, &to->activity_regularizer));
-    CORNU__TRY(cornu__check_padding(name, to->padding));
-    CORNU__TRY(cornu__extents(name, "kernel_size", "kernel", to->kernel, to->kernel_size, 0, 3,
-                              to->kernel_size));
-    CORNU__TRY(cornu__extents(name, "strides", "stride", to->stride, to->strides, 1, 3,
-                              to->strides));
-    CORNU__TRY(cornu__extents(name, "dilation_rate", "dilation_rate", 0, to->dilation_rate, 1, 3,
-                              to->dilation_rate));
-    to->kernel = to->stride = 0;
-    to->activation = cornu__activation(to->activation, CORNU_LINEAR);
-    to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
-    to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
-    return cornu__resolve_output_padding(name, 3, to->strides, to->output_padding);
-}
 
 CornuLayer *cornu_conv3d_transpose_from(const CornuConv3dTransposeConfig *config)
 {
-    CornuConv3dTransposeConfig resolved = *config;
-    if (resolve(config->name ? config->name : "conv3d_transpose", &resolved))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__conv3d_transpose_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    ((Conv3dTranspose *)layer)->config = resolved;
-    layer->frozen = config->frozen;
-    layer->activity_regularizer = config->activity_regularizer;
-    return cornu__with_activation(layer, resolved.activation);
+    return cornu__layer_from(&cornu__conv3d_transpose_class, config);
 }

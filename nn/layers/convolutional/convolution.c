@@ -1,39 +1,32 @@
 #include "convolution_internal.h"
 
-CornuStatus cornu__resolve_window(const char *name, CornuPadding padding, int64_t *kernel,
-                                  int64_t kernel_size[2], int64_t *stride, int64_t strides[2],
-                                  int64_t dilation_rate[2])
+/* Of a sequence, files give { 0, n }. */
+static CornuStatus resolve_extents(const CornuLayer *layer, const char *argument,
+                                   const char *square, int64_t *one, int64_t *extents,
+                                   int64_t usual)
 {
-    CORNU__TRY(cornu__check_padding(name, padding));
-    CORNU__TRY(cornu__pair(name, "kernel_size", "kernel", *kernel, kernel_size, 0, kernel_size));
-    CORNU__TRY(cornu__pair(name, "strides", "stride", *stride, strides, 1, strides));
-    *kernel = *stride = 0;
-    return cornu__pair(name, "dilation_rate", "dilation_rate", 0, dilation_rate, 1, dilation_rate);
-}
-
-/* Files give { 0, n }. */
-static CornuStatus resolve_row(const char *name, const char *argument, const char *square,
-                               int64_t *one, int64_t pair[2], int64_t usual)
-{
-    const int64_t given[2] = { pair[1] ? pair[1] : pair[0] };
-    if (pair[0] > 1 && pair[1])
+    const char   *name = cornu_layer_name(layer);
+    const int     axes = cornu__spatial_axes(layer->kind);
+    const int64_t row[2] = { extents[1] ? extents[1] : extents[0] };
+    if (axes == 1 && extents[0] > 1 && extents[1])
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is { %lld, %lld }, expected one extent",
-                           name, argument, (long long)pair[0], (long long)pair[1]);
-    CORNU__TRY(cornu__pair(name, argument, square, *one, given, usual, pair));
-    pair[0] = 1;
+                           name, argument, (long long)extents[0], (long long)extents[1]);
+    CORNU__TRY(cornu__extents(name, argument, square, *one, axes == 1 ? row : extents, usual,
+                              axes == 1 ? 2 : axes, extents));
+    if (axes == 1) extents[0] = 1;
     *one = 0;
     return CORNU_OK;
 }
 
-CornuStatus cornu__resolve_row_window(const char *name, CornuPadding padding, int64_t *kernel,
-                                      int64_t kernel_size[2], int64_t *stride, int64_t strides[2],
-                                      int64_t dilation_rate[2])
+CornuStatus cornu__resolve_window(const CornuLayer *layer, CornuPadding padding, int64_t *kernel,
+                                  int64_t *kernel_size, int64_t *stride, int64_t *strides,
+                                  int64_t *dilation_rate)
 {
     int64_t none = 0;
-    CORNU__TRY(cornu__check_padding(name, padding));
-    CORNU__TRY(resolve_row(name, "kernel_size", "kernel", kernel, kernel_size, 0));
-    CORNU__TRY(resolve_row(name, "strides", "stride", stride, strides, 1));
-    return resolve_row(name, "dilation_rate", "dilation_rate", &none, dilation_rate, 1);
+    CORNU__TRY(cornu__check_padding(cornu_layer_name(layer), padding));
+    CORNU__TRY(resolve_extents(layer, "kernel_size", "kernel", kernel, kernel_size, 0));
+    CORNU__TRY(resolve_extents(layer, "strides", "stride", stride, strides, 1));
+    return resolve_extents(layer, "dilation_rate", "dilation_rate", &none, dilation_rate, 1);
 }
 
 CornuKernelWindow cornu__kernel_window(CornuPadding padding, const int64_t size[2],

@@ -11,15 +11,12 @@ typedef struct {
     int64_t      size[2], strides[2], dilation[2];
 } CornuKernelWindow;
 
-/* For constructors: resolves squares, pairs and defaults to pairs, and sets the squares to 0.
- * "causal" is an error. */
-typedef CornuStatus CornuResolveWindow(const char *name, CornuPadding padding, int64_t *kernel,
-                                       int64_t kernel_size[2], int64_t *stride, int64_t strides[2],
-                                       int64_t dilation_rate[2]);
-CornuResolveWindow cornu__resolve_window;
-
-/* Likewise for layers over sequences, whose windows have one extent: the pairs are { 1, n }. */
-CornuResolveWindow cornu__resolve_row_window;
+/* For kind->resolve: resolves squares, lists and defaults to as many extents as there are axes, and
+ * sets the squares to 0. Those of sequences, which have one extent n, are { 1, n }. "causal" is an
+ * error. */
+CornuStatus cornu__resolve_window(const CornuLayer *layer, CornuPadding padding, int64_t *kernel,
+                                  int64_t *kernel_size, int64_t *stride, int64_t *strides,
+                                  int64_t *dilation_rate);
 
 /* For class tables: the rows of a window's fields, for images and for sequences. */
 #define CORNU__WINDOW_FIELDS(Config)                                        \

@@ -2,13 +2,7 @@
  * images of one row and kernels without the axis of rows. */
 #include "convolution_internal.h"
 
-extern const CornuLayerClass cornu__depthwise_conv1d_class, cornu__separable_conv1d_class;
-
-static bool is_over_rows(const CornuLayer *layer)
-{
-    return layer->kind == &cornu__depthwise_conv1d_class ||
-           layer->kind == &cornu__separable_conv1d_class;
-}
+static bool is_over_rows(const CornuLayer *layer) { return cornu__spatial_axes(layer->kind) == 1; }
 
 static CornuStatus fits(const CornuLayer *layer, const CornuKernelWindow *window, CornuShape input)
 {
@@ -74,14 +68,19 @@ static CornuTensor *depthwise_call(CornuLayer *layer, const CornuCall *call, Cor
     return cornu__bias_and_activate(layer, call, y, config->no_bias ? -1 : 1, config->activation);
 }
 
-static CornuLayer *depthwise_from(const void *config)
+static CornuStatus depthwise_resolve(CornuLayer *layer)
 {
-    return cornu_depthwise_conv2d_from(config);
-}
-
-static CornuLayer *depthwise_row_from(const void *config)
-{
-    return cornu_depthwise_conv1d_from(config);
+    CornuDepthwiseConv2dConfig *config = &((Depthwise *)layer)->config;
+    if (!config->depth_multiplier) config->depth_multiplier = 1;
+    CORNU__TRY(cornu__positive(cornu_layer_name(layer), "depth_multiplier",
+                               config->depth_multiplier));
+    CORNU__TRY(cornu__resolve_window(layer, config->padding, &config->kernel, config->kernel_size,
+                                     &config->stride, config->strides, config->dilation_rate));
+    config->activation = cornu__activation(config->activation, CORNU_LINEAR);
+    config->depthwise_initializer = cornu__initializer(config->depthwise_initializer,
+                                                       CORNU_GLOROT_UNIFORM);
+    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
+    return cornu__add_activation(layer, config->activation);
 }
 
 /* For SeparableConv too. */
@@ -110,59 +109,27 @@ static const CornuField depthwise_row_fields[] = {
 const CornuLayerClass cornu__depthwise_conv2d_class = {
     .class_name = "DepthwiseConv2D", .size = sizeof(Depthwise), .build = depthwise_build,
     .call = depthwise_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(depthwise_fields, Depthwise, depthwise_from) },
+    .keras = &(const CornuKerasClass){
+        CORNU__TRAINED(depthwise_fields, Depthwise, depthwise_resolve),
+    },
 };
 
 const CornuLayerClass cornu__depthwise_conv1d_class = {
     .class_name = "DepthwiseConv1D", .size = sizeof(Depthwise), .build = depthwise_build,
     .call = depthwise_call, .mask = cornu__no_mask,
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(depthwise_row_fields, Depthwise, depthwise_row_from),
+        CORNU__TRAINED(depthwise_row_fields, Depthwise, depthwise_resolve),
     },
 };
 
-static CornuStatus depthwise_resolve(const char *name, CornuResolveWindow *window,
-                                     CornuDepthwiseConv2dConfig *to)
-{
-    const CornuInitializer initializers[] = { to->depthwise_initializer, to->bias_initializer };
-    to->name = to->dtype = NULL;
-    if (!to->depth_multiplier) to->depth_multiplier = 1;
-    CORNU__TRY(cornu__positive(name, "depth_multiplier", to->depth_multiplier));
-    CORNU__TRY(cornu__check_enums(name, to->activation, initializers, 2));
-    CORNU__TRY(cornu__check_activity(name, &to->activity_regularizer));
-    to->activation = cornu__activation(to->activation, CORNU_LINEAR);
-    to->depthwise_initializer = cornu__initializer(to->depthwise_initializer,
-                                                   CORNU_GLOROT_UNIFORM);
-    to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
-    return window(name, to->padding, &to->kernel, to->kernel_size, &to->stride, to->strides,
-                  to->dilation_rate);
-}
-
-static CornuLayer *depthwise_create(const CornuLayerClass *kind, const char *label,
-                                    CornuResolveWindow *window,
-                                    const CornuDepthwiseConv2dConfig *config)
-{
-    CornuDepthwiseConv2dConfig resolved = *config;
-    if (depthwise_resolve(config->name ? config->name : label, window, &resolved))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
-    if (!layer) return NULL;
-    ((Depthwise *)layer)->config = resolved;
-    layer->frozen = config->frozen;
-    layer->activity_regularizer = config->activity_regularizer;
-    return cornu__with_activation(layer, resolved.activation);
-}
-
 CornuLayer *cornu_depthwise_conv2d_from(const CornuDepthwiseConv2dConfig *config)
 {
-    return depthwise_create(&cornu__depthwise_conv2d_class, "depthwise_conv2d",
-                            cornu__resolve_window, config);
+    return cornu__layer_from(&cornu__depthwise_conv2d_class, config);
 }
 
 CornuLayer *cornu_depthwise_conv1d_from(const CornuDepthwiseConv2dConfig *config)
 {
-    return depthwise_create(&cornu__depthwise_conv1d_class, "depthwise_conv1d",
-                            cornu__resolve_row_window, config);
+    return cornu__layer_from(&cornu__depthwise_conv1d_class, config);
 }
 
 /* ---- SeparableConv2D ---- */
@@ -211,14 +178,22 @@ static CornuTensor *separable_call(CornuLayer *layer, const CornuCall *call, Cor
     return cornu__bias_and_activate(layer, call, y, config->no_bias ? -1 : 2, config->activation);
 }
 
-static CornuLayer *separable_from(const void *config)
+static CornuStatus separable_resolve(CornuLayer *layer)
 {
-    return cornu_separable_conv2d_from(config);
-}
-
-static CornuLayer *separable_row_from(const void *config)
-{
-    return cornu_separable_conv1d_from(config);
+    CornuSeparableConv2dConfig *config = &((Separable *)layer)->config;
+    const char                 *name = cornu_layer_name(layer);
+    if (!config->depth_multiplier) config->depth_multiplier = 1;
+    CORNU__TRY(cornu__positive(name, "filters", config->filters));
+    CORNU__TRY(cornu__positive(name, "depth_multiplier", config->depth_multiplier));
+    CORNU__TRY(cornu__resolve_window(layer, config->padding, &config->kernel, config->kernel_size,
+                                     &config->stride, config->strides, config->dilation_rate));
+    config->activation = cornu__activation(config->activation, CORNU_LINEAR);
+    config->depthwise_initializer = cornu__initializer(config->depthwise_initializer,
+                                                       CORNU_GLOROT_UNIFORM);
+    config->pointwise_initializer = cornu__initializer(config->pointwise_initializer,
+                                                       CORNU_GLOROT_UNIFORM);
+    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
+    return cornu__add_activation(layer, config->activation);
 }
 
 #define AT(name) offsetof(CornuSeparableConv2dConfig, name)
@@ -239,61 +214,25 @@ static const CornuField separable_row_fields[] = {
 const CornuLayerClass cornu__separable_conv2d_class = {
     .class_name = "SeparableConv2D", .size = sizeof(Separable), .build = separable_build,
     .call = separable_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(separable_fields, Separable, separable_from) },
+    .keras = &(const CornuKerasClass){
+        CORNU__TRAINED(separable_fields, Separable, separable_resolve),
+    },
 };
 
 const CornuLayerClass cornu__separable_conv1d_class = {
     .class_name = "SeparableConv1D", .size = sizeof(Separable), .build = separable_build,
     .call = separable_call, .mask = cornu__no_mask,
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(separable_row_fields, Separable, separable_row_from),
+        CORNU__TRAINED(separable_row_fields, Separable, separable_resolve),
     },
 };
 
-static CornuStatus separable_resolve(const char *name, CornuResolveWindow *window,
-                                     CornuSeparableConv2dConfig *to)
-{
-    const CornuInitializer initializers[] = { to->depthwise_initializer,
-                                              to->pointwise_initializer, to->bias_initializer };
-    to->name = to->dtype = NULL;
-    if (!to->depth_multiplier) to->depth_multiplier = 1;
-    CORNU__TRY(cornu__positive(name, "filters", to->filters));
-    CORNU__TRY(cornu__positive(name, "depth_multiplier", to->depth_multiplier));
-    CORNU__TRY(cornu__check_enums(name, to->activation, initializers, 3));
-    CORNU__TRY(cornu__check_activity(name, &to->activity_regularizer));
-    to->activation = cornu__activation(to->activation, CORNU_LINEAR);
-    to->depthwise_initializer = cornu__initializer(to->depthwise_initializer,
-                                                   CORNU_GLOROT_UNIFORM);
-    to->pointwise_initializer = cornu__initializer(to->pointwise_initializer,
-                                                   CORNU_GLOROT_UNIFORM);
-    to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
-    return window(name, to->padding, &to->kernel, to->kernel_size, &to->stride, to->strides,
-                  to->dilation_rate);
-}
-
-static CornuLayer *separable_create(const CornuLayerClass *kind, const char *label,
-                                    CornuResolveWindow *window,
-                                    const CornuSeparableConv2dConfig *config)
-{
-    CornuSeparableConv2dConfig resolved = *config;
-    if (separable_resolve(config->name ? config->name : label, window, &resolved))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
-    if (!layer) return NULL;
-    ((Separable *)layer)->config = resolved;
-    layer->frozen = config->frozen;
-    layer->activity_regularizer = config->activity_regularizer;
-    return cornu__with_activation(layer, resolved.activation);
-}
-
 CornuLayer *cornu_separable_conv2d_from(const CornuSeparableConv2dConfig *config)
 {
-    return separable_create(&cornu__separable_conv2d_class, "separable_conv2d",
-                            cornu__resolve_window, config);
+    return cornu__layer_from(&cornu__separable_conv2d_class, config);
 }
 
 CornuLayer *cornu_separable_conv1d_from(const CornuSeparableConv2dConfig *config)
 {
-    return separable_create(&cornu__separable_conv1d_class, "separable_conv1d",
-                            cornu__resolve_row_window, config);
+    return cornu__layer_from(&cornu__separable_conv1d_class, config);
 }

@@ -29,7 +29,15 @@ static CornuTensor *scale_call(CornuLayer *layer, const CornuCall *call, CornuTe
     return cornu_op_multiply(x, cornu_layer_read(layer, call, 0));
 }
 
-static CornuLayer *scale_from(const void *config) { return cornu_layer_scale_from(config); }
+static CornuStatus scale_resolve(CornuLayer *layer)
+{
+    const CornuLayerScaleConfig *config = &((LayerScale *)layer)->config;
+    const char                  *name = cornu_layer_name(layer);
+    if (!isfinite(config->init_values))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .init_values is %g, expected a finite number",
+                           name, config->init_values);
+    return cornu__positive(name, "projection_dim", config->projection_dim);
+}
 
 static const CornuField scale_fields[] = {
     { "init_values", CORNU_FIELD_NUMBER, offsetof(CornuLayerScaleConfig, init_values) },
@@ -41,24 +49,12 @@ const CornuLayerClass cornu__layer_scale_class = {
     .class_name = "LayerScale", .size = sizeof(LayerScale), .build = scale_build,
     .call = scale_call,
     .keras = &(const CornuKerasClass){ .module = "keras.src.applications.convnext",
-                                       CORNU__SAVED(scale_fields, LayerScale, scale_from) },
+                                       CORNU__TRAINED(scale_fields, LayerScale, scale_resolve) },
 };
 
 CornuLayer *cornu_layer_scale_from(const CornuLayerScaleConfig *config)
 {
-    const char *name = config->name ? config->name : "layer_scale";
-    if (!isfinite(config->init_values))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .init_values is %g, expected a finite "
-                                "number", name, config->init_values);
-    if (cornu__positive(name, "projection_dim", config->projection_dim)) return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__layer_scale_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    CornuLayerScaleConfig *to = &((LayerScale *)layer)->config;
-    *to = *config;
-    to->name = to->dtype = NULL;
-    layer->frozen = config->frozen;
-    return layer;
+    return cornu__layer_from(&cornu__layer_scale_class, config);
 }
 
 /* ---- StochasticDepth ---- */
@@ -80,7 +76,11 @@ static CornuTensor *depth_call(CornuLayer *layer, const CornuCall *call, CornuTe
     return cornu_op_multiply(x, factor);
 }
 
-static CornuLayer *depth_from(const void *config) { return cornu_stochastic_depth_from(config); }
+static CornuStatus depth_resolve(CornuLayer *layer)
+{
+    return cornu__resolve_rate(layer, "drop_path_rate",
+                               &((StochasticDepth *)layer)->config.drop_path_rate);
+}
 
 static const CornuField depth_fields[] = {
     { "drop_path_rate", CORNU_FIELD_NUMBER, offsetof(CornuStochasticDepthConfig, drop_path_rate) },
@@ -89,20 +89,15 @@ static const CornuField depth_fields[] = {
 
 const CornuLayerClass cornu__stochastic_depth_class = {
     .class_name = "StochasticDepth", .size = sizeof(StochasticDepth), .call = depth_call,
-    .keras = &(const CornuKerasClass){ .module = "keras.src.applications.convnext",
-                                       CORNU__SAVED(depth_fields, StochasticDepth, depth_from) },
+    .keras = &(const CornuKerasClass){
+        .module = "keras.src.applications.convnext",
+        CORNU__CONFIG(depth_fields, StochasticDepth, depth_resolve),
+    },
 };
 
 CornuLayer *cornu_stochastic_depth_from(const CornuStochasticDepthConfig *config)
 {
-    const double rate = cornu__number(config->drop_path_rate, 0.0);
-    if (!(rate >= 0.0 && rate < 1.0))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .drop_path_rate is %g, expected 0 to less "
-                                "than 1", config->name ? config->name : "stochastic_depth", rate);
-    CornuLayer *layer = cornu_layer_create(&cornu__stochastic_depth_class, config->name,
-                                           config->dtype);
-    if (layer) ((StochasticDepth *)layer)->config.drop_path_rate = rate;
-    return layer;
+    return cornu__layer_from(&cornu__stochastic_depth_class, config);
 }
 
 /* ---- CustomScaleLayer ---- */
@@ -131,7 +126,13 @@ static CornuTensor *sum_call(CornuLayer *layer, const CornuCall *call, CornuTens
     return cornu_op_add(in[0], cornu_op_scale(in[1], scale));
 }
 
-static CornuLayer *sum_from(const void *config) { return cornu_custom_scale_layer_from(config); }
+static CornuStatus sum_resolve(CornuLayer *layer)
+{
+    const double scale = ((CustomScale *)layer)->config.scale;
+    if (isfinite(scale)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .scale is %g, expected a finite number",
+                       cornu_layer_name(layer), scale);
+}
 
 static const CornuField sum_fields[] = {
     { "scale", CORNU_FIELD_NUMBER, offsetof(CornuCustomScaleLayerConfig, scale) },
@@ -142,17 +143,10 @@ const CornuLayerClass cornu__custom_scale_layer_class = {
     .class_name = "CustomScaleLayer", .size = sizeof(CustomScale), .build_many = sum_build,
     .call_many = sum_call,
     .keras = &(const CornuKerasClass){ .module = "keras.src.applications.inception_resnet_v2",
-                                       CORNU__SAVED(sum_fields, CustomScale, sum_from) },
+                                       CORNU__CONFIG(sum_fields, CustomScale, sum_resolve) },
 };
 
 CornuLayer *cornu_custom_scale_layer_from(const CornuCustomScaleLayerConfig *config)
 {
-    if (!isfinite(config->scale))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .scale is %g, expected a finite number",
-                                config->name ? config->name : "custom_scale_layer",
-                                config->scale);
-    CornuLayer *layer = cornu_layer_create(&cornu__custom_scale_layer_class, config->name,
-                                           config->dtype);
-    if (layer) ((CustomScale *)layer)->config.scale = config->scale;
-    return layer;
+    return cornu__layer_from(&cornu__custom_scale_layer_class, config);
 }

@@ -57,7 +57,18 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu__layer_activate(layer, call, config->activation, y);
 }
 
-static CornuLayer *from(const void *config) { return cornu_dense_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    CornuDenseConfig *config = &((Dense *)layer)->config;
+    if (config->units < 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .units is %lld, expected at least 1",
+                           cornu_layer_name(layer), (long long)config->units);
+    config->activation = cornu__activation(config->activation, CORNU_LINEAR);
+    config->kernel_initializer = cornu__initializer(config->kernel_initializer,
+                                                    CORNU_GLOROT_UNIFORM);
+    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
+    return cornu__add_activation(layer, config->activation);
+}
 
 static const CornuField fields[] = {
     { "units", CORNU_FIELD_INTEGER, offsetof(CornuDenseConfig, units) },
@@ -68,31 +79,12 @@ static const CornuField fields[] = {
 const CornuLayerClass cornu__dense_class = {
     .class_name = "Dense", .size = sizeof(Dense), .build = build, .call = call,
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(fields, Dense, from), .lora = "kernel", .lora_resets_alpha = true,
+        CORNU__TRAINED(fields, Dense, resolve), .lora = "kernel", .lora_resets_alpha = true,
         .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4 | 1 << CORNU_FLOAT8,
     },
 };
 
 CornuLayer *cornu_dense_from(const CornuDenseConfig *config)
 {
-    const char            *name = config->name ? config->name : "dense";
-    const CornuInitializer initializers[] = { config->kernel_initializer,
-                                              config->bias_initializer };
-    if (config->units < 1)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .units is %lld, expected at least 1",
-                                name, (long long)config->units);
-    if (cornu__check_enums(name, config->activation, initializers, 2) ||
-        cornu__check_activity(name, &config->activity_regularizer))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__dense_class, config->name, config->dtype);
-    if (!layer) return NULL;
-    CornuDenseConfig *to = &((Dense *)layer)->config;
-    *to = *config;
-    to->name = to->dtype = NULL;
-    to->activation = cornu__activation(to->activation, CORNU_LINEAR);
-    to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
-    to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
-    layer->frozen = config->frozen;
-    layer->activity_regularizer = config->activity_regularizer;
-    return cornu__with_activation(layer, to->activation);
+    return cornu__layer_from(&cornu__dense_class, config);
 }

@@ -241,7 +241,31 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu__layer_activate(layer, call, config->activation, y);
 }
 
-static CornuLayer *from(const void *config) { return cornu_einsum_dense_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    CornuEinsumDenseConfig *config = &((EinsumDense *)layer)->config;
+    const char             *name = cornu_layer_name(layer);
+    Equation equation;
+    if (!config->equation || strlen(config->equation) >= MAX_EQUATION ||
+        !read_equation(config->equation, &equation))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .equation is \"%.60s\", expected the form "
+                           "\"ab,bc->ac\", \"...b,bc->...c\" or \"ab...,bc->ac...\", with at most "
+                           "%d letters in a row", name, config->equation ? config->equation : "",
+                           CORNU_MAX_RANK);
+    if (config->bias_axes && strlen(config->bias_axes) > CORNU_MAX_RANK)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .bias_axes is \"%.60s\", expected at most %d "
+                           "letters", name, config->bias_axes, CORNU_MAX_RANK);
+    for (int i = 0; i < CORNU_MAX_RANK && config->output_shape[i]; i++)
+        if (config->output_shape[i] != CORNU_NONE)
+            CORNU__TRY(cornu__positive(name, "output_shape", config->output_shape[i]));
+    CORNU__TRY(cornu__layer_copy_text(layer, &config->equation));
+    CORNU__TRY(cornu__layer_copy_text(layer, &config->bias_axes));
+    config->activation = cornu__activation(config->activation, CORNU_LINEAR);
+    config->kernel_initializer = cornu__initializer(config->kernel_initializer,
+                                                    CORNU_GLOROT_UNIFORM);
+    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
+    return cornu__add_activation(layer, config->activation);
+}
 
 #define FIELD(field) offsetof(CornuEinsumDenseConfig, field)
 static const CornuField fields[] = {
@@ -263,52 +287,12 @@ const CornuLayerClass cornu__einsum_dense_class = {
     .class_name = "EinsumDense", .size = sizeof(EinsumDense), .build = build, .call = call,
     .mask = cornu__no_mask,
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(fields, EinsumDense, from), .lora = "kernel",
+        CORNU__TRAINED(fields, EinsumDense, resolve), .lora = "kernel",
         .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4 | 1 << CORNU_FLOAT8,
     },
 };
 
-static CornuStatus check(const CornuEinsumDenseConfig *config, const char *name)
-{
-    const CornuInitializer initializers[] = { config->kernel_initializer,
-                                              config->bias_initializer };
-    Equation equation;
-    if (!config->equation || strlen(config->equation) >= MAX_EQUATION ||
-        !read_equation(config->equation, &equation))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .equation is \"%.60s\", expected the form "
-                           "\"ab,bc->ac\", \"...b,bc->...c\" or \"ab...,bc->ac...\", with at most "
-                           "%d letters in a row", name, config->equation ? config->equation : "",
-                           CORNU_MAX_RANK);
-    if (config->bias_axes && strlen(config->bias_axes) > CORNU_MAX_RANK)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .bias_axes is \"%.60s\", expected at most %d "
-                           "letters", name, config->bias_axes, CORNU_MAX_RANK);
-    for (int i = 0; i < CORNU_MAX_RANK && config->output_shape[i]; i++)
-        if (config->output_shape[i] != CORNU_NONE)
-            CORNU__TRY(cornu__positive(name, "output_shape", config->output_shape[i]));
-    CORNU__TRY(cornu__check_enums(name, config->activation, initializers, 2));
-    return cornu__check_activity(name, &config->activity_regularizer);
-}
-
 CornuLayer *cornu_einsum_dense_from(const CornuEinsumDenseConfig *config)
 {
-    if (check(config, config->name ? config->name : "einsum_dense")) return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__einsum_dense_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    EinsumDense            *self = (EinsumDense *)layer;
-    CornuEinsumDenseConfig *to = &self->config;
-    *to = *config;
-    to->name = to->dtype = NULL;
-    snprintf(self->equation, sizeof self->equation, "%s", config->equation);
-    to->equation = self->equation;
-    if (config->bias_axes) {
-        snprintf(self->bias_axes, sizeof self->bias_axes, "%s", config->bias_axes);
-        to->bias_axes = self->bias_axes;
-    }
-    to->activation = cornu__activation(to->activation, CORNU_LINEAR);
-    to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
-    to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
-    layer->frozen = config->frozen;
-    layer->activity_regularizer = config->activity_regularizer;
-    return cornu__with_activation(layer, to->activation);
+    return cornu__layer_from(&cornu__einsum_dense_class, config);
 }

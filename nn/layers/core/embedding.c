@@ -71,7 +71,22 @@ static CornuTensor *embedding_mask(CornuLayer *layer, const CornuCall *call, Cor
     return cornu_op_compare(x, CORNU_NOT_EQUAL, cornu_op_constant_like(x, 0.0));
 }
 
-static CornuLayer *embedding_from(const void *config) { return cornu_embedding_from(config); }
+static CornuStatus embedding_resolve(CornuLayer *layer)
+{
+    CornuEmbeddingConfig *config = &((Embedding *)layer)->config;
+    const char           *name = cornu_layer_name(layer);
+    CORNU__TRY(cornu__positive(name, "input_dim", config->input_dim));
+    CORNU__TRY(cornu__positive(name, "output_dim", config->output_dim));
+    if (config->sparse_gradient &&
+        (config->embeddings_regularizer.kind || config->embeddings_constraint.kind))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .sparse_gradient is given and .%s, which is "
+                           "of all rows; expected one of them", name,
+                           config->embeddings_regularizer.kind ? "embeddings_regularizer"
+                                                               : "embeddings_constraint");
+    config->embeddings_initializer = cornu__initializer(config->embeddings_initializer,
+                                                        CORNU_RANDOM_UNIFORM);
+    return CORNU_OK;
+}
 
 static const CornuField embedding_fields[] = {
     { "input_dim", CORNU_FIELD_INTEGER, offsetof(CornuEmbeddingConfig, input_dim) },
@@ -91,40 +106,15 @@ static const CornuField embedding_fields[] = {
 const CornuLayerClass cornu__embedding_class = {
     .class_name = "Embedding", .size = sizeof(Embedding), .build = embedding_build,
     .call = embedding_call, .mask = embedding_mask, .takes_integers = true,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(embedding_fields, Embedding, embedding_from),
-                                       .lora = "embeddings", .lora_resets_alpha = true,
-                                       .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4 },
+    .keras = &(const CornuKerasClass){
+        CORNU__TRAINED(embedding_fields, Embedding, embedding_resolve), .lora = "embeddings",
+        .lora_resets_alpha = true, .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4,
+    },
 };
 
 CornuLayer *cornu_embedding_from(const CornuEmbeddingConfig *config)
 {
-    const char *name = config->name ? config->name : "embedding";
-    const struct { const char *argument; int64_t value; } extents[] = {
-        { "input_dim", config->input_dim }, { "output_dim", config->output_dim },
-    };
-    for (int i = 0; i < 2; i++)
-        if (extents[i].value < 1 || extents[i].value > INT32_MAX)
-            return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .%s is %lld, expected 1 to %d", name,
-                                    extents[i].argument, (long long)extents[i].value, INT32_MAX);
-    if (cornu__check_enums(name, CORNU_LINEAR, &config->embeddings_initializer, 1) ||
-        cornu__check_activity(name, &config->activity_regularizer))
-        return cornu__null();
-    if (config->sparse_gradient &&
-        (config->embeddings_regularizer.kind || config->embeddings_constraint.kind))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .sparse_gradient is given and .%s, which "
-                                "is of all rows; expected one of them", name,
-                                config->embeddings_regularizer.kind ? "embeddings_regularizer"
-                                                                    : "embeddings_constraint");
-    CornuLayer *layer = cornu_layer_create(&cornu__embedding_class, config->name, config->dtype);
-    if (!layer) return NULL;
-    CornuEmbeddingConfig *to = &((Embedding *)layer)->config;
-    *to = *config;
-    to->name = to->dtype = NULL;
-    to->embeddings_initializer = cornu__initializer(to->embeddings_initializer,
-                                                    CORNU_RANDOM_UNIFORM);
-    layer->frozen = config->frozen;
-    layer->activity_regularizer = config->activity_regularizer;
-    return layer;
+    return cornu__layer_from(&cornu__embedding_class, config);
 }
 
 /* ---- Masking ---- */
@@ -167,7 +157,12 @@ static CornuTensor *masking_mask(CornuLayer *layer, const CornuCall *call, Cornu
     return differs(layer, x, false);
 }
 
-static CornuLayer *masking_from(const void *config) { return cornu_masking_from(config); }
+static CornuStatus masking_resolve(CornuLayer *layer)
+{
+    double *value = &((Masking *)layer)->config.mask_value;
+    *value = cornu__number(*value, 0.0);
+    return CORNU_OK;
+}
 
 static const CornuField masking_fields[] = {
     { "mask_value", CORNU_FIELD_NUMBER, offsetof(CornuMaskingConfig, mask_value) },
@@ -177,12 +172,10 @@ static const CornuField masking_fields[] = {
 const CornuLayerClass cornu__masking_class = {
     .class_name = "Masking", .size = sizeof(Masking), .build = masking_build, .call = masking_call,
     .mask = masking_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(masking_fields, Masking, masking_from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(masking_fields, Masking, masking_resolve) },
 };
 
 CornuLayer *cornu_masking_from(const CornuMaskingConfig *config)
 {
-    CornuLayer *layer = cornu_layer_create(&cornu__masking_class, config->name, config->dtype);
-    if (layer) ((Masking *)layer)->config.mask_value = cornu__number(config->mask_value, 0.0);
-    return layer;
+    return cornu__layer_from(&cornu__masking_class, config);
 }

@@ -16,18 +16,16 @@ typedef struct {
     CornuIdentityLayerConfig config;
 } Identity;
 
-static CornuLayer *identity_from(const void *config) { return cornu_identity_layer_from(config); }
-
 static const CornuField identity_fields[] = { { 0 } };
 
 const CornuLayerClass cornu__identity_class = {
     .class_name = "Identity", .size = sizeof(Identity), .call = same,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(identity_fields, Identity, identity_from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(identity_fields, Identity, NULL) },
 };
 
 CornuLayer *cornu_identity_layer_from(const CornuIdentityLayerConfig *config)
 {
-    return cornu_layer_create(&cornu__identity_class, config->name, config->dtype);
+    return cornu__layer_from(&cornu__identity_class, config);
 }
 
 /* ---- ActivityRegularization ---- */
@@ -37,9 +35,18 @@ typedef struct {
     CornuActivityRegularizationConfig config;
 } ActivityRegularization;
 
-static CornuLayer *activity_from(const void *config)
+static CornuStatus activity_resolve(CornuLayer *layer)
 {
-    return cornu_activity_regularization_from(config);
+    CornuActivityRegularizationConfig *config = &((ActivityRegularization *)layer)->config;
+    const double l1 = cornu__number(config->l1, 0.0), l2 = cornu__number(config->l2, 0.0);
+    if (!(l1 >= 0.0 && l2 >= 0.0 && isfinite(l1) && isfinite(l2)))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .l1 is %g and .l2 %g, expected 0 or more",
+                           cornu_layer_name(layer), l1, l2);
+    config->l1 = l1;
+    config->l2 = l2;
+    if (l1 != 0.0 || l2 != 0.0)
+        layer->activity_regularizer = cornu_l1_l2(.l1 = l1, .l2 = l2);
+    return CORNU_OK;
 }
 
 static const CornuField activity_fields[] = {
@@ -51,23 +58,11 @@ static const CornuField activity_fields[] = {
 const CornuLayerClass cornu__activity_regularization_class = {
     .class_name = "ActivityRegularization", .size = sizeof(ActivityRegularization), .call = same,
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(activity_fields, ActivityRegularization, activity_from),
+        CORNU__CONFIG(activity_fields, ActivityRegularization, activity_resolve),
     },
 };
 
 CornuLayer *cornu_activity_regularization_from(const CornuActivityRegularizationConfig *config)
 {
-    const double l1 = cornu__number(config->l1, 0.0), l2 = cornu__number(config->l2, 0.0);
-    if (!(l1 >= 0.0 && l2 >= 0.0 && isfinite(l1) && isfinite(l2)))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .l1 is %g and .l2 %g, expected 0 or more",
-                                config->name ? config->name : "activity_regularization", l1, l2);
-    CornuLayer *layer = cornu_layer_create(&cornu__activity_regularization_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    CornuActivityRegularizationConfig *to = &((ActivityRegularization *)layer)->config;
-    to->l1 = l1;
-    to->l2 = l2;
-    if (l1 != 0.0 || l2 != 0.0)
-        layer->activity_regularizer = cornu_l1_l2(.l1 = l1, .l2 = l2);
-    return layer;
+    return cornu__layer_from(&cornu__activity_regularization_class, config);
 }

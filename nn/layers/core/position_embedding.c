@@ -27,7 +27,12 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu_op_broadcast(rows, shape);
 }
 
-static CornuLayer *from(const void *config) { return cornu_position_embedding_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    CornuPositionEmbeddingConfig *config = &((PositionEmbedding *)layer)->config;
+    config->initializer = cornu__initializer(config->initializer, CORNU_GLOROT_UNIFORM);
+    return cornu__positive(cornu_layer_name(layer), "sequence_length", config->sequence_length);
+}
 
 #define FIELD(field) offsetof(CornuPositionEmbeddingConfig, field)
 static const CornuField fields[] = {
@@ -39,22 +44,10 @@ static const CornuField fields[] = {
 const CornuLayerClass cornu__position_embedding_class = {
     .class_name = "PositionEmbedding", .size = sizeof(PositionEmbedding), .build = build,
     .call = call,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, PositionEmbedding, from) },
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, PositionEmbedding, resolve) },
 };
 
 CornuLayer *cornu_position_embedding_from(const CornuPositionEmbeddingConfig *config)
 {
-    const char *name = config->name ? config->name : "position_embedding";
-    if (config->sequence_length < 1 || config->sequence_length > INT32_MAX)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .sequence_length is %lld, expected 1 to "
-                                "%d", name, (long long)config->sequence_length, INT32_MAX);
-    if (cornu__check_enums(name, CORNU_LINEAR, &config->initializer, 1)) return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__position_embedding_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    CornuPositionEmbeddingConfig *to = &((PositionEmbedding *)layer)->config;
-    to->sequence_length = config->sequence_length;
-    to->initializer = cornu__initializer(config->initializer, CORNU_GLOROT_UNIFORM);
-    layer->frozen = config->frozen;
-    return layer;
+    return cornu__layer_from(&cornu__position_embedding_class, config);
 }

@@ -1,13 +1,11 @@
 #include "../quantized_internal.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct {
     CornuLayer                     base;
     CornuReversibleEmbeddingConfig config;
-    char                           reverse_dtype[16];
 } Reversible;
 
 enum { EMBEDDINGS, REVERSE_EMBEDDINGS };
@@ -98,7 +96,26 @@ static CornuTensor *mask(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu_op_compare(x, CORNU_NOT_EQUAL, cornu_op_constant_like(x, 0.0));
 }
 
-static CornuLayer *from(const void *config) { return cornu_reversible_embedding_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    CornuReversibleEmbeddingConfig *config = &((Reversible *)layer)->config;
+    const char                     *name = cornu_layer_name(layer);
+    int i = 0;
+    CORNU__TRY(cornu__positive(name, "input_dim", config->input_dim));
+    CORNU__TRY(cornu__positive(name, "output_dim", config->output_dim));
+    while (i < DTYPES && config->reverse_dtype && strcmp(config->reverse_dtype, dtypes[i].name))
+        i++;
+    if (i == DTYPES)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .reverse_dtype is %.40s, expected float32, "
+                           "bfloat16 or float16", name, config->reverse_dtype);
+    if (config->reverse_dtype) config->reverse_dtype = dtypes[i].name;
+    if (!(config->logit_soft_cap >= 0.0 && isfinite(config->logit_soft_cap)))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .logit_soft_cap is %g, expected more than 0",
+                           name, config->logit_soft_cap);
+    config->embeddings_initializer = cornu__initializer(config->embeddings_initializer,
+                                                        CORNU_RANDOM_UNIFORM);
+    return CORNU_OK;
+}
 
 #define FIELD(field) offsetof(CornuReversibleEmbeddingConfig, field)
 static const CornuField fields[] = {
@@ -118,45 +135,13 @@ static const CornuField fields[] = {
 const CornuLayerClass cornu__reversible_embedding_class = {
     .class_name = "ReversibleEmbedding", .size = sizeof(Reversible), .build = build, .call = call,
     .mask = mask, .takes_integers = true,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Reversible, from), .reverses = true,
-                                       .lora = "embeddings", .lora_resets_alpha = true,
-                                       .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4 },
+    .keras = &(const CornuKerasClass){
+        CORNU__TRAINED(fields, Reversible, resolve), .reverses = true, .lora = "embeddings",
+        .lora_resets_alpha = true, .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4,
+    },
 };
-
-static CornuStatus check(const CornuReversibleEmbeddingConfig *config, const char *name)
-{
-    int i = 0;
-    CORNU__TRY(cornu__positive(name, "input_dim", config->input_dim));
-    CORNU__TRY(cornu__positive(name, "output_dim", config->output_dim));
-    while (i < DTYPES && config->reverse_dtype && strcmp(config->reverse_dtype, dtypes[i].name))
-        i++;
-    if (i == DTYPES)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .reverse_dtype is %.40s, expected float32, "
-                           "bfloat16 or float16", name, config->reverse_dtype);
-    if (!(config->logit_soft_cap >= 0.0 && isfinite(config->logit_soft_cap)))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .logit_soft_cap is %g, expected more than 0",
-                           name, config->logit_soft_cap);
-    CORNU__TRY(cornu__check_activity(name, &config->activity_regularizer));
-    return cornu__check_enums(name, CORNU_LINEAR, &config->embeddings_initializer, 1);
-}
 
 CornuLayer *cornu_reversible_embedding_from(const CornuReversibleEmbeddingConfig *config)
 {
-    if (check(config, config->name ? config->name : "reversible_embedding")) return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__reversible_embedding_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    Reversible                     *self = (Reversible *)layer;
-    CornuReversibleEmbeddingConfig *to = &self->config;
-    *to = *config;
-    to->name = to->dtype = NULL;
-    if (config->reverse_dtype) {
-        snprintf(self->reverse_dtype, sizeof self->reverse_dtype, "%s", config->reverse_dtype);
-        to->reverse_dtype = self->reverse_dtype;
-    }
-    to->embeddings_initializer = cornu__initializer(to->embeddings_initializer,
-                                                    CORNU_RANDOM_UNIFORM);
-    layer->frozen = config->frozen;
-    layer->activity_regularizer = config->activity_regularizer;
-    return layer;
+    return cornu__layer_from(&cornu__reversible_embedding_class, config);
 }

@@ -68,12 +68,13 @@ static CornuTensor *flip(const CornuLayer *layer, const CornuCall *call, CornuTe
     return x;
 }
 
-static CornuTensor *flip_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus flip_resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, flip, false);
+    const CornuFlipMode mode = ((const RandomFlip *)layer)->config.mode;
+    if (cornu_flip_mode_name(mode)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .mode is %d, expected 0 to 2",
+                       cornu_layer_name(layer), (int)mode);
 }
-
-static CornuLayer *flip_from(const void *config) { return cornu_random_flip_from(config); }
 
 static const CornuField flip_fields[] = {
     { "mode", CORNU_FIELD_FLIP_MODE, offsetof(CornuRandomFlipConfig, mode) },
@@ -82,21 +83,13 @@ static const CornuField flip_fields[] = {
 };
 
 const CornuLayerClass cornu__random_flip_class = {
-    .class_name = "RandomFlip", .size = sizeof(RandomFlip), .build = cornu__build_images,
-    .call = flip_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(flip_fields, RandomFlip, flip_from) },
+    .class_name = "RandomFlip", .size = sizeof(RandomFlip), CORNU__CHANGES_IMAGES(flip, false),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(flip_fields, RandomFlip, flip_resolve) },
 };
 
 CornuLayer *cornu_random_flip_from(const CornuRandomFlipConfig *config)
 {
-    if (!cornu_flip_mode_name(config->mode))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .mode is %d, expected 0 to 2",
-                                config->name ? config->name : "random_flip", (int)config->mode);
-    CornuLayer *layer = cornu_layer_create(&cornu__random_flip_class, config->name, config->dtype);
-    if (!layer) return NULL;
-    ((RandomFlip *)layer)->config.mode = config->mode;
-    ((RandomFlip *)layer)->config.data_format = config->data_format;
-    return layer;
+    return cornu__layer_from(&cornu__random_flip_class, config);
 }
 
 /* ---- Arguments of layers that move images ---- */
@@ -107,22 +100,13 @@ static CornuTensor *between(CornuTensor *number, const double range[2])
     return cornu_op_shift(cornu_op_scale(number, range[1] - range[0]), range[0]);
 }
 
-static CornuStatus check_sampling(const char *name, CornuFillMode fill_mode,
-                                  CornuInterpolation *interpolation)
-{
-    if (!cornu_fill_mode_name(fill_mode))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .fill_mode is %d, expected 0 to 3", name,
-                           (int)fill_mode);
-    return cornu__check_interpolation(name, interpolation, CORNU_BILINEAR, CORNU_BILINEAR);
-}
-
 /* Sets the range to +-`most`, or sorts the given one. */
-static CornuStatus resolve_range(const char *name, const char *square, const char *argument,
+static CornuStatus resolve_range(const CornuLayer *layer, const char *square, const char *argument,
                                  double *most, double range[2])
 {
     if (*most != 0.0 && (range[0] != 0.0 || range[1] != 0.0))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .%s and .%s are given, expected one",
-                           name, square, argument);
+                           cornu_layer_name(layer), square, argument);
     if (*most != 0.0) {
         range[0] = -*most;
         range[1] = *most;
@@ -134,8 +118,8 @@ static CornuStatus resolve_range(const char *name, const char *square, const cha
     }
     *most = 0.0;
     if (range[0] >= -1.0 && range[1] <= 1.0) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is from %g to %g, expected -1 to 1", name,
-                       argument, range[0], range[1]);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is from %g to %g, expected -1 to 1",
+                       cornu_layer_name(layer), argument, range[0], range[1]);
 }
 
 /* ---- RandomTranslation ---- */
@@ -159,49 +143,34 @@ static CornuTensor *translation(const CornuLayer *layer, const CornuCall *call, 
                   cornu_op_subtract(cornu__counted(x, 2), right), &sampling);
 }
 
-static CornuTensor *translation_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus translation_resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, translation, false);
-}
-
-static CornuLayer *translation_from(const void *config)
-{
-    return cornu_random_translation_from(config);
+    CornuRandomTranslationConfig *config = &((RandomTranslation *)layer)->config;
+    CORNU__TRY(resolve_range(layer, "height", "height_factor", &config->height,
+                             config->height_factor));
+    CORNU__TRY(resolve_range(layer, "width", "width_factor", &config->width,
+                             config->width_factor));
+    return cornu__resolve_sampling(layer, config->fill_mode, &config->interpolation,
+                                   &config->fill_value);
 }
 
 static const CornuField translation_fields[] = {
     { "height_factor", CORNU_FIELD_RANGE, offsetof(CornuRandomTranslationConfig, height_factor) },
     { "width_factor", CORNU_FIELD_RANGE, offsetof(CornuRandomTranslationConfig, width_factor) },
-    { "fill_mode", CORNU_FIELD_FILL_MODE, offsetof(CornuRandomTranslationConfig, fill_mode) },
-    { "interpolation", CORNU_FIELD_INTERPOLATION,
-      offsetof(CornuRandomTranslationConfig, interpolation) },
-    { "fill_value", CORNU_FIELD_NUMBER, offsetof(CornuRandomTranslationConfig, fill_value) },
-    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomTranslationConfig, data_format) },
-    { 0 },
+    CORNU__SAMPLING_FIELDS(CornuRandomTranslationConfig),
 };
 
 const CornuLayerClass cornu__random_translation_class = {
     .class_name = "RandomTranslation", .size = sizeof(RandomTranslation),
-    .build = cornu__build_images, .call = translation_call, .mask = cornu__no_mask,
+    CORNU__CHANGES_IMAGES(translation, false),
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(translation_fields, RandomTranslation, translation_from),
+        CORNU__CONFIG(translation_fields, RandomTranslation, translation_resolve),
     },
 };
 
 CornuLayer *cornu_random_translation_from(const CornuRandomTranslationConfig *config)
 {
-    const char                  *name = config->name ? config->name : "random_translation";
-    CornuRandomTranslationConfig to = *config;
-    to.name = to.dtype = NULL;
-    to.fill_value = cornu__number(config->fill_value, 0.0);
-    if (resolve_range(name, "height", "height_factor", &to.height, to.height_factor) ||
-        resolve_range(name, "width", "width_factor", &to.width, to.width_factor) ||
-        check_sampling(name, to.fill_mode, &to.interpolation))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__random_translation_class, config->name,
-                                           config->dtype);
-    if (layer) ((RandomTranslation *)layer)->config = to;
-    return layer;
+    return cornu__layer_from(&cornu__random_translation_class, config);
 }
 
 /* ---- RandomZoom ---- */
@@ -235,50 +204,38 @@ static CornuTensor *zoom(const CornuLayer *layer, const CornuCall *call, CornuTe
     return cornu__sample(x, zoomed(x, 1, down), zoomed(x, 2, across), &sampling);
 }
 
-static CornuTensor *zoom_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus zoom_resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, zoom, false);
+    CornuRandomZoomConfig *config = &((RandomZoom *)layer)->config;
+    double                *width = config->width_factor;
+    const bool             none_across = is_given(width);
+    for (int i = 0; i < 2 && none_across; i++) width[i] = cornu__number(width[i], 0.0);
+    CORNU__TRY(resolve_range(layer, "height", "height_factor", &config->height,
+                             config->height_factor));
+    CORNU__TRY(resolve_range(layer, "width", "width_factor", &config->width, width));
+    CORNU__TRY(cornu__resolve_sampling(layer, config->fill_mode, &config->interpolation,
+                                       &config->fill_value));
+    if (config->height_factor[0] == -1.0 || width[0] == -1.0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: a factor is -1, expected above -1, as the size "
+                           "is divided by 1 + factor", cornu_layer_name(layer));
+    if (none_across && !is_given(width)) width[0] = width[1] = (double)CORNU_ZERO;
+    return CORNU_OK;
 }
-
-static CornuLayer *zoom_from(const void *config) { return cornu_random_zoom_from(config); }
 
 static const CornuField zoom_fields[] = {
     { "height_factor", CORNU_FIELD_RANGE, offsetof(CornuRandomZoomConfig, height_factor) },
     { "width_factor", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuRandomZoomConfig, width_factor) },
-    { "fill_mode", CORNU_FIELD_FILL_MODE, offsetof(CornuRandomZoomConfig, fill_mode) },
-    { "interpolation", CORNU_FIELD_INTERPOLATION,
-      offsetof(CornuRandomZoomConfig, interpolation) },
-    { "fill_value", CORNU_FIELD_NUMBER, offsetof(CornuRandomZoomConfig, fill_value) },
-    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomZoomConfig, data_format) },
-    { 0 },
+    CORNU__SAMPLING_FIELDS(CornuRandomZoomConfig),
 };
 
 const CornuLayerClass cornu__random_zoom_class = {
-    .class_name = "RandomZoom", .size = sizeof(RandomZoom), .build = cornu__build_images,
-    .call = zoom_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(zoom_fields, RandomZoom, zoom_from) },
+    .class_name = "RandomZoom", .size = sizeof(RandomZoom), CORNU__CHANGES_IMAGES(zoom, false),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(zoom_fields, RandomZoom, zoom_resolve) },
 };
 
 CornuLayer *cornu_random_zoom_from(const CornuRandomZoomConfig *config)
 {
-    const char           *name = config->name ? config->name : "random_zoom";
-    CornuRandomZoomConfig to = *config;
-    double               *width = to.width_factor;
-    const bool            none_across = is_given(width);
-    to.name = to.dtype = NULL;
-    to.fill_value = cornu__number(config->fill_value, 0.0);
-    for (int i = 0; i < 2 && none_across; i++) width[i] = cornu__number(width[i], 0.0);
-    if (resolve_range(name, "height", "height_factor", &to.height, to.height_factor) ||
-        resolve_range(name, "width", "width_factor", &to.width, width) ||
-        check_sampling(name, to.fill_mode, &to.interpolation))
-        return cornu__null();
-    if (to.height_factor[0] == -1.0 || width[0] == -1.0)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: a factor is -1, expected above -1, as "
-                                "the size is divided by 1 + factor", name);
-    if (none_across && !is_given(width)) width[0] = width[1] = (double)CORNU_ZERO;
-    CornuLayer *layer = cornu_layer_create(&cornu__random_zoom_class, config->name, config->dtype);
-    if (layer) ((RandomZoom *)layer)->config = to;
-    return layer;
+    return cornu__layer_from(&cornu__random_zoom_class, config);
 }
 
 /* ---- RandomRotation ---- */
@@ -311,42 +268,28 @@ static CornuTensor *rotation(const CornuLayer *layer, const CornuCall *call, Cor
                          &sampling);
 }
 
-static CornuTensor *rotation_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus rotation_resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, rotation, false);
+    CornuRandomRotationConfig *config = &((RandomRotation *)layer)->config;
+    CORNU__TRY(resolve_range(layer, "most", "factor", &config->most, config->factor));
+    return cornu__resolve_sampling(layer, config->fill_mode, &config->interpolation,
+                                   &config->fill_value);
 }
-
-static CornuLayer *rotation_from(const void *config) { return cornu_random_rotation_from(config); }
 
 static const CornuField rotation_fields[] = {
     { "factor", CORNU_FIELD_RANGE, offsetof(CornuRandomRotationConfig, factor) },
-    { "fill_mode", CORNU_FIELD_FILL_MODE, offsetof(CornuRandomRotationConfig, fill_mode) },
-    { "interpolation", CORNU_FIELD_INTERPOLATION,
-      offsetof(CornuRandomRotationConfig, interpolation) },
-    { "fill_value", CORNU_FIELD_NUMBER, offsetof(CornuRandomRotationConfig, fill_value) },
-    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomRotationConfig, data_format) },
-    { 0 },
+    CORNU__SAMPLING_FIELDS(CornuRandomRotationConfig),
 };
 
 const CornuLayerClass cornu__random_rotation_class = {
-    .class_name = "RandomRotation", .size = sizeof(RandomRotation), .build = cornu__build_images,
-    .call = rotation_call, .mask = cornu__no_mask,
+    .class_name = "RandomRotation", .size = sizeof(RandomRotation),
+    CORNU__CHANGES_IMAGES(rotation, false),
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(rotation_fields, RandomRotation, rotation_from),
+        CORNU__CONFIG(rotation_fields, RandomRotation, rotation_resolve),
     },
 };
 
 CornuLayer *cornu_random_rotation_from(const CornuRandomRotationConfig *config)
 {
-    const char               *name = config->name ? config->name : "random_rotation";
-    CornuRandomRotationConfig to = *config;
-    to.name = to.dtype = NULL;
-    to.fill_value = cornu__number(config->fill_value, 0.0);
-    if (resolve_range(name, "most", "factor", &to.most, to.factor) ||
-        check_sampling(name, to.fill_mode, &to.interpolation))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__random_rotation_class, config->name,
-                                           config->dtype);
-    if (layer) ((RandomRotation *)layer)->config = to;
-    return layer;
+    return cornu__layer_from(&cornu__random_rotation_class, config);
 }

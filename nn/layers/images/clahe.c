@@ -132,14 +132,13 @@ static CornuTensor *equalize(const CornuLayer *layer, const CornuCall *call, Cor
     return cornu__map_range(y, cornu__bytes, config->value_range);
 }
 
-static CornuTensor *clahe_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, equalize, true);
-}
-
-static CornuLayer *clahe_from(const void *config)
-{
-    return cornu_contrast_limited_adaptive_histogram_equalization_from(config);
+    CornuClaheConfig *config = &((Clahe *)layer)->config;
+    if (config->clip_limit == 0.0) config->clip_limit = 4.0;
+    CORNU__TRY(cornu__pair(cornu_layer_name(layer), "tile_grid_size", "tile_grid_size", 0,
+                           config->tile_grid_size, 8, config->tile_grid_size));
+    return cornu__resolve_value_range(layer, config->value_range);
 }
 
 static const CornuField fields[] = {
@@ -152,25 +151,13 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__contrast_limited_adaptive_histogram_equalization_class = {
     .class_name = "ContrastLimitedAdaptiveHistogramEqualization", .size = sizeof(Clahe),
-    .build = cornu__build_images, .call = clahe_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Clahe, clahe_from) },
+    CORNU__CHANGES_IMAGES(equalize, true),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Clahe, resolve) },
 };
 
 CornuLayer *cornu_contrast_limited_adaptive_histogram_equalization_from(
     const CornuClaheConfig *config)
 {
-    const char *name = config->name ? config->name
-                                    : "contrast_limited_adaptive_histogram_equalization";
-    CornuClaheConfig to = *config;
-    to.name = to.dtype = NULL;
-    if (to.clip_limit == 0.0) to.clip_limit = 4.0;
-    if (cornu__pair(name, "tile_grid_size", "tile_grid_size", 0, config->tile_grid_size, 8,
-                    to.tile_grid_size) ||
-        cornu__resolve_value_range(name, to.value_range))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(
-        &cornu__contrast_limited_adaptive_histogram_equalization_class, config->name,
-        config->dtype);
-    if (layer) ((Clahe *)layer)->config = to;
-    return layer;
+    return cornu__layer_from(&cornu__contrast_limited_adaptive_histogram_equalization_class,
+                             config);
 }

@@ -7,16 +7,31 @@ typedef struct {
     CornuRandomColorConfig config;        /* with resolved ranges */
 } RandomColor;
 
-/* A change by a factor that takes so many draws. */
-typedef CornuTensor *Change(CornuTensor *x, CornuDraws *draws, const double factor[2],
-                            const double range[2]);
+/* A change by a factor that takes so many draws; the factor is `usual` unless given, and overlaps
+ * [low, high]. */
+typedef struct {
+    CornuImageFamily images;
+    CornuTensor   *(*change)(CornuTensor *x, CornuDraws *draws, const double factor[2],
+                             const double range[2]);
+    int64_t          draws;
+    double           usual, low, high;
+} Color;
 
-static CornuTensor *changed(const CornuLayer *layer, const CornuCall *call, CornuTensor *x,
-                            Change *change, int64_t count)
+static CornuTensor *recolor(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuRandomColorConfig *config = &((const RandomColor *)layer)->config;
-    CornuDraws                    draws = cornu__draws(layer, call, x, count);
-    return change(x, &draws, config->factor, config->value_range);
+    const Color                  *color = layer->kind->family;
+    CornuDraws                    draws = cornu__draws(layer, call, x, color->draws);
+    return color->change(x, &draws, config->factor, config->value_range);
+}
+
+static CornuStatus color_resolve(CornuLayer *layer)
+{
+    CornuRandomColorConfig *config = &((RandomColor *)layer)->config;
+    const Color            *color = layer->kind->family;
+    CORNU__TRY(cornu__resolve_value_range(layer, config->value_range));
+    return cornu__resolve_factor(layer, "factor", &config->most, config->factor, color->usual,
+                                 color->low, color->high);
 }
 
 static const CornuField color_fields[] = {
@@ -26,219 +41,55 @@ static const CornuField color_fields[] = {
     { 0 },
 };
 
-static CornuLayer *create(const CornuLayerClass *kind, const CornuRandomColorConfig *config,
-                          const char *label, double usual, double low, double high)
-{
-    const char            *name = config->name ? config->name : label;
-    CornuRandomColorConfig to = *config;
-    to.name = to.dtype = NULL;
-    if (cornu__resolve_value_range(name, to.value_range) ||
-        cornu__resolve_factor(name, "factor", &to.most, to.factor, usual, low, high))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
-    if (layer) ((RandomColor *)layer)->config = to;
-    return layer;
-}
-
-/* ---- RandomContrast ---- */
-
-static CornuTensor *contrast(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    return changed(layer, call, x, cornu__change_contrast, 1);
-}
-
-static CornuTensor *contrast_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    return cornu__image_call(layer, call, x, contrast, false);
-}
-
-static CornuLayer *contrast_from(const void *config)
-{
-    return cornu_random_contrast_from(config);
-}
-
-const CornuLayerClass cornu__random_contrast_class = {
-    .class_name = "RandomContrast", .size = sizeof(RandomColor), .build = cornu__build_images,
-    .call = contrast_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(color_fields, RandomColor, contrast_from) },
-};
+#define COLOR_CLASS(label, name, ...)                                                          \
+    const CornuLayerClass cornu__random_##label##_class = {                                    \
+        .class_name = name, .size = sizeof(RandomColor), .build = cornu__build_images,         \
+        .call = cornu__image_call, .mask = cornu__no_mask,                                     \
+        .family = &(const Color){ { recolor, false }, __VA_ARGS__ },                           \
+        .keras = &(const CornuKerasClass){                                                     \
+            CORNU__CONFIG(color_fields, RandomColor, color_resolve) },                         \
+    }
+COLOR_CLASS(contrast, "RandomContrast", cornu__change_contrast, 1, 0.0, 0.0, 1.0);
+COLOR_CLASS(brightness, "RandomBrightness", cornu__change_brightness, 1, 0.0, -1.0, 1.0);
+COLOR_CLASS(saturation, "RandomSaturation", cornu__change_saturation, 1, 0.0, -1.0, 1.0);
+COLOR_CLASS(hue, "RandomHue", cornu__change_hue, 2, 0.0, 0.0, 1.0);
+COLOR_CLASS(color_degeneration, "RandomColorDegeneration", cornu__degenerate, 1, 0.0, -1.0, 1.0);
+COLOR_CLASS(sharpness, "RandomSharpness", cornu__sharpen, 1, 0.0, 0.0, 1.0);
+COLOR_CLASS(invert, "RandomInvert", cornu__invert, 2, 1.0, 0.0, 1.0);
 
 CornuLayer *cornu_random_contrast_from(const CornuRandomColorConfig *config)
 {
-    return create(&cornu__random_contrast_class, config, "random_contrast", 0.0, 0.0, 1.0);
+    return cornu__layer_from(&cornu__random_contrast_class, config);
 }
-
-/* ---- RandomBrightness ---- */
-
-static CornuTensor *brightness(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    return changed(layer, call, x, cornu__change_brightness, 1);
-}
-
-static CornuTensor *brightness_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    return cornu__image_call(layer, call, x, brightness, false);
-}
-
-static CornuLayer *brightness_from(const void *config)
-{
-    return cornu_random_brightness_from(config);
-}
-
-const CornuLayerClass cornu__random_brightness_class = {
-    .class_name = "RandomBrightness", .size = sizeof(RandomColor), .build = cornu__build_images,
-    .call = brightness_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(color_fields, RandomColor, brightness_from) },
-};
 
 CornuLayer *cornu_random_brightness_from(const CornuRandomColorConfig *config)
 {
-    return create(&cornu__random_brightness_class, config, "random_brightness", 0.0, -1.0, 1.0);
+    return cornu__layer_from(&cornu__random_brightness_class, config);
 }
-
-/* ---- RandomSaturation ---- */
-
-static CornuTensor *saturation(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    return changed(layer, call, x, cornu__change_saturation, 1);
-}
-
-static CornuTensor *saturation_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    return cornu__image_call(layer, call, x, saturation, false);
-}
-
-static CornuLayer *saturation_from(const void *config)
-{
-    return cornu_random_saturation_from(config);
-}
-
-const CornuLayerClass cornu__random_saturation_class = {
-    .class_name = "RandomSaturation", .size = sizeof(RandomColor), .build = cornu__build_images,
-    .call = saturation_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(color_fields, RandomColor, saturation_from) },
-};
 
 CornuLayer *cornu_random_saturation_from(const CornuRandomColorConfig *config)
 {
-    return create(&cornu__random_saturation_class, config, "random_saturation", 0.0, -1.0, 1.0);
+    return cornu__layer_from(&cornu__random_saturation_class, config);
 }
-
-/* ---- RandomHue ---- */
-
-static CornuTensor *hue(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    return changed(layer, call, x, cornu__change_hue, 2);
-}
-
-static CornuTensor *hue_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    return cornu__image_call(layer, call, x, hue, false);
-}
-
-static CornuLayer *hue_from(const void *config)
-{
-    return cornu_random_hue_from(config);
-}
-
-const CornuLayerClass cornu__random_hue_class = {
-    .class_name = "RandomHue", .size = sizeof(RandomColor), .build = cornu__build_images,
-    .call = hue_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(color_fields, RandomColor, hue_from) },
-};
 
 CornuLayer *cornu_random_hue_from(const CornuRandomColorConfig *config)
 {
-    return create(&cornu__random_hue_class, config, "random_hue", 0.0, 0.0, 1.0);
+    return cornu__layer_from(&cornu__random_hue_class, config);
 }
-
-/* ---- RandomColorDegeneration ---- */
-
-static CornuTensor *color_degeneration(const CornuLayer *layer, const CornuCall *call,
-                                       CornuTensor *x)
-{
-    return changed(layer, call, x, cornu__degenerate, 1);
-}
-
-static CornuTensor *color_degeneration_call(CornuLayer *layer, const CornuCall *call,
-                                            CornuTensor *x)
-{
-    return cornu__image_call(layer, call, x, color_degeneration, false);
-}
-
-static CornuLayer *color_degeneration_from(const void *config)
-{
-    return cornu_random_color_degeneration_from(config);
-}
-
-const CornuLayerClass cornu__random_color_degeneration_class = {
-    .class_name = "RandomColorDegeneration", .size = sizeof(RandomColor),
-    .build = cornu__build_images, .call = color_degeneration_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){
-        CORNU__SAVED(color_fields, RandomColor, color_degeneration_from),
-    },
-};
 
 CornuLayer *cornu_random_color_degeneration_from(const CornuRandomColorConfig *config)
 {
-    return create(&cornu__random_color_degeneration_class, config, "random_color_degeneration",
-                  0.0, -1.0, 1.0);
+    return cornu__layer_from(&cornu__random_color_degeneration_class, config);
 }
-
-/* ---- RandomSharpness ---- */
-
-static CornuTensor *sharpness(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    return changed(layer, call, x, cornu__sharpen, 1);
-}
-
-static CornuTensor *sharpness_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    return cornu__image_call(layer, call, x, sharpness, false);
-}
-
-static CornuLayer *sharpness_from(const void *config)
-{
-    return cornu_random_sharpness_from(config);
-}
-
-const CornuLayerClass cornu__random_sharpness_class = {
-    .class_name = "RandomSharpness", .size = sizeof(RandomColor), .build = cornu__build_images,
-    .call = sharpness_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(color_fields, RandomColor, sharpness_from) },
-};
 
 CornuLayer *cornu_random_sharpness_from(const CornuRandomColorConfig *config)
 {
-    return create(&cornu__random_sharpness_class, config, "random_sharpness", 0.0, 0.0, 1.0);
+    return cornu__layer_from(&cornu__random_sharpness_class, config);
 }
-
-/* ---- RandomInvert ---- */
-
-static CornuTensor *invert(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    return changed(layer, call, x, cornu__invert, 2);
-}
-
-static CornuTensor *invert_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    return cornu__image_call(layer, call, x, invert, false);
-}
-
-static CornuLayer *invert_from(const void *config)
-{
-    return cornu_random_invert_from(config);
-}
-
-const CornuLayerClass cornu__random_invert_class = {
-    .class_name = "RandomInvert", .size = sizeof(RandomColor), .build = cornu__build_images,
-    .call = invert_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(color_fields, RandomColor, invert_from) },
-};
 
 CornuLayer *cornu_random_invert_from(const CornuRandomColorConfig *config)
 {
-    return create(&cornu__random_invert_class, config, "random_invert", 1.0, 0.0, 1.0);
+    return cornu__layer_from(&cornu__random_invert_class, config);
 }
 
 /* ---- RandomGrayscale ---- */
@@ -256,14 +107,14 @@ static CornuTensor *grayscale(const CornuLayer *layer, const CornuCall *call, Co
     return cornu_op_select(cornu__below(cornu__draw(&draws), cornu__number(factor, 0.0)), gray, x);
 }
 
-static CornuTensor *grayscale_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus grayscale_resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, grayscale, false);
-}
-
-static CornuLayer *grayscale_from(const void *config)
-{
-    return cornu_random_grayscale_from(config);
+    double      *given = &((RandomGrayscale *)layer)->config.factor;
+    const double factor = cornu__number(*given, 0.5);
+    *given = factor == 0.0 ? (double)CORNU_ZERO : factor;
+    if (factor >= 0.0 && factor <= 1.0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .factor is %g, expected 0 to 1",
+                       cornu_layer_name(layer), factor);
 }
 
 static const CornuField grayscale_fields[] = {
@@ -273,25 +124,16 @@ static const CornuField grayscale_fields[] = {
 };
 
 const CornuLayerClass cornu__random_grayscale_class = {
-    .class_name = "RandomGrayscale", .size = sizeof(RandomGrayscale), .build = cornu__build_images,
-    .call = grayscale_call, .mask = cornu__no_mask,
+    .class_name = "RandomGrayscale", .size = sizeof(RandomGrayscale),
+    CORNU__CHANGES_IMAGES(grayscale, false),
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(grayscale_fields, RandomGrayscale, grayscale_from),
+        CORNU__CONFIG(grayscale_fields, RandomGrayscale, grayscale_resolve),
     },
 };
 
 CornuLayer *cornu_random_grayscale_from(const CornuRandomGrayscaleConfig *config)
 {
-    const double factor = cornu__number(config->factor, 0.5);
-    if (!(factor >= 0.0 && factor <= 1.0))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .factor is %g, expected 0 to 1",
-                                config->name ? config->name : "random_grayscale", factor);
-    CornuLayer *layer = cornu_layer_create(&cornu__random_grayscale_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    ((RandomGrayscale *)layer)->config.factor = factor == 0.0 ? (double)CORNU_ZERO : factor;
-    ((RandomGrayscale *)layer)->config.data_format = config->data_format;
-    return layer;
+    return cornu__layer_from(&cornu__random_grayscale_class, config);
 }
 
 /* ---- RandomPosterization ---- */
@@ -308,14 +150,22 @@ static CornuTensor *posterize(const CornuLayer *layer, const CornuCall *call, Co
     return cornu__posterize(x, &draws, config->factor, config->value_range);
 }
 
-static CornuTensor *posterize_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus posterize_resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, posterize, false);
-}
-
-static CornuLayer *posterize_from(const void *config)
-{
-    return cornu_random_posterization_from(config);
+    CornuRandomPosterizationConfig *config = &((RandomPosterization *)layer)->config;
+    const char                     *name = cornu_layer_name(layer);
+    if (config->most != 0 && config->factor[0] != 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .factor is given twice, as a number and as a "
+                           "range; expected one", name);
+    if (config->most != 0) {
+        config->factor[0] = 1;
+        config->factor[1] = config->most;
+        config->most = 0;
+    }
+    if (config->factor[0] < 1 || config->factor[1] > 8 || config->factor[0] > config->factor[1])
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .factor is from %lld to %lld, expected 1 to 8",
+                           name, (long long)config->factor[0], (long long)config->factor[1]);
+    return cornu__resolve_value_range(layer, config->value_range);
 }
 
 static const CornuField posterize_fields[] = {
@@ -329,33 +179,15 @@ static const CornuField posterize_fields[] = {
 
 const CornuLayerClass cornu__random_posterization_class = {
     .class_name = "RandomPosterization", .size = sizeof(RandomPosterization),
-    .build = cornu__build_images, .call = posterize_call, .mask = cornu__no_mask,
+    CORNU__CHANGES_IMAGES(posterize, false),
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(posterize_fields, RandomPosterization, posterize_from),
+        CORNU__CONFIG(posterize_fields, RandomPosterization, posterize_resolve),
     },
 };
 
 CornuLayer *cornu_random_posterization_from(const CornuRandomPosterizationConfig *config)
 {
-    const char                    *name = config->name ? config->name : "random_posterization";
-    CornuRandomPosterizationConfig to = *config;
-    to.name = to.dtype = NULL;
-    if (to.most != 0 && to.factor[0] != 0)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .factor is given twice, as a number and "
-                                "as a range; expected one", name);
-    if (to.most != 0) {
-        to.factor[0] = 1;
-        to.factor[1] = to.most;
-        to.most = 0;
-    }
-    if (to.factor[0] < 1 || to.factor[1] > 8 || to.factor[0] > to.factor[1])
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .factor is from %lld to %lld, expected 1 "
-                                "to 8", name, (long long)to.factor[0], (long long)to.factor[1]);
-    if (cornu__resolve_value_range(name, to.value_range)) return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__random_posterization_class, config->name,
-                                           config->dtype);
-    if (layer) ((RandomPosterization *)layer)->config = to;
-    return layer;
+    return cornu__layer_from(&cornu__random_posterization_class, config);
 }
 
 /* ---- RandomColorJitter ---- */
@@ -382,14 +214,24 @@ static CornuTensor *jitter(const CornuLayer *layer, const CornuCall *call, Cornu
     return x;
 }
 
-static CornuTensor *jitter_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+/* In files a single number x is the range -x to x; contrast and hue begin at 0. */
+static CornuStatus resolve_part(const CornuLayer *layer, const char *argument, double range[2],
+                                double low)
 {
-    return cornu__image_call(layer, call, x, jitter, false);
+    double most = 0.0;
+    if (!is_given(range)) return CORNU_OK;
+    if (low == 0.0 && range[0] == -range[1]) range[0] = (double)CORNU_ZERO;
+    return cornu__resolve_factor(layer, argument, &most, range, 0.0, low, 1.0);
 }
 
-static CornuLayer *jitter_from(const void *config)
+static CornuStatus jitter_resolve(CornuLayer *layer)
 {
-    return cornu_random_color_jitter_from(config);
+    CornuRandomColorJitterConfig *config = &((RandomColorJitter *)layer)->config;
+    CORNU__TRY(cornu__resolve_value_range(layer, config->value_range));
+    CORNU__TRY(resolve_part(layer, "brightness_factor", config->brightness_factor, -1.0));
+    CORNU__TRY(resolve_part(layer, "contrast_factor", config->contrast_factor, 0.0));
+    CORNU__TRY(resolve_part(layer, "saturation_factor", config->saturation_factor, -1.0));
+    return resolve_part(layer, "hue_factor", config->hue_factor, 0.0);
 }
 
 #define FACTOR(name) { #name, CORNU_FIELD_REACH, offsetof(CornuRandomColorJitterConfig, name) }
@@ -405,35 +247,13 @@ static const CornuField jitter_fields[] = {
 
 const CornuLayerClass cornu__random_color_jitter_class = {
     .class_name = "RandomColorJitter", .size = sizeof(RandomColorJitter),
-    .build = cornu__build_images, .call = jitter_call, .mask = cornu__no_mask,
+    CORNU__CHANGES_IMAGES(jitter, false),
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(jitter_fields, RandomColorJitter, jitter_from),
+        CORNU__CONFIG(jitter_fields, RandomColorJitter, jitter_resolve),
     },
 };
 
-/* In files a single number x is the range -x to x; contrast and hue begin at 0. */
-static CornuStatus resolve_jitter(const char *name, const char *argument, double range[2],
-                                  double low)
-{
-    double most = 0.0;
-    if (!is_given(range)) return CORNU_OK;
-    if (low == 0.0 && range[0] == -range[1]) range[0] = (double)CORNU_ZERO;
-    return cornu__resolve_factor(name, argument, &most, range, 0.0, low, 1.0);
-}
-
 CornuLayer *cornu_random_color_jitter_from(const CornuRandomColorJitterConfig *config)
 {
-    const char                  *name = config->name ? config->name : "random_color_jitter";
-    CornuRandomColorJitterConfig to = *config;
-    to.name = to.dtype = NULL;
-    if (cornu__resolve_value_range(name, to.value_range) ||
-        resolve_jitter(name, "brightness_factor", to.brightness_factor, -1.0) ||
-        resolve_jitter(name, "contrast_factor", to.contrast_factor, 0.0) ||
-        resolve_jitter(name, "saturation_factor", to.saturation_factor, -1.0) ||
-        resolve_jitter(name, "hue_factor", to.hue_factor, 0.0))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__random_color_jitter_class, config->name,
-                                           config->dtype);
-    if (layer) ((RandomColorJitter *)layer)->config = to;
-    return layer;
+    return cornu__layer_from(&cornu__random_color_jitter_class, config);
 }

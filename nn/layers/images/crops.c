@@ -32,11 +32,6 @@ static CornuTensor *center(const CornuLayer *layer, const CornuCall *call, Cornu
     return cornu__resize(x, h, w, &(CornuResampling){ CORNU_BILINEAR, false });
 }
 
-static CornuTensor *center_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    return cornu__image_call(layer, call, x, center, true);
-}
-
 /* ---- RandomCrop ---- */
 
 /* Rows or columns from `start`, a whole number, for all images the same: as a product with a
@@ -81,15 +76,14 @@ static CornuTensor *somewhere(const CornuLayer *layer, const CornuCall *call, Co
     return cornu__resize(x, h, w, &(CornuResampling){ CORNU_BILINEAR, false });
 }
 
-static CornuTensor *random_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    return cornu__image_call(layer, call, x, somewhere, false);
-}
-
 /* ---- Classes ---- */
 
-static CornuLayer *center_from(const void *config) { return cornu_center_crop_from(config); }
-static CornuLayer *random_from(const void *config) { return cornu_random_crop_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    const CornuCropConfig *config = &((const Crop *)layer)->config;
+    CORNU__TRY(cornu__positive(cornu_layer_name(layer), "height", config->height));
+    return cornu__positive(cornu_layer_name(layer), "width", config->width);
+}
 
 static const CornuField fields[] = {
     { "height", CORNU_FIELD_INTEGER, offsetof(CornuCropConfig, height) },
@@ -99,38 +93,21 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__center_crop_class = {
-    .class_name = "CenterCrop", .size = sizeof(Crop), .build = cornu__build_images,
-    .call = center_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Crop, center_from) },
+    .class_name = "CenterCrop", .size = sizeof(Crop), CORNU__CHANGES_IMAGES(center, true),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Crop, resolve) },
 };
 
 const CornuLayerClass cornu__random_crop_class = {
-    .class_name = "RandomCrop", .size = sizeof(Crop), .build = cornu__build_images,
-    .call = random_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Crop, random_from) },
+    .class_name = "RandomCrop", .size = sizeof(Crop), CORNU__CHANGES_IMAGES(somewhere, false),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Crop, resolve) },
 };
-
-static CornuLayer *create(const CornuLayerClass *kind, const CornuCropConfig *config,
-                          const char *label)
-{
-    const char *name = config->name ? config->name : label;
-    if (cornu__positive(name, "height", config->height) ||
-        cornu__positive(name, "width", config->width))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
-    if (!layer) return NULL;
-    ((Crop *)layer)->config.height = config->height;
-    ((Crop *)layer)->config.width = config->width;
-    ((Crop *)layer)->config.data_format = config->data_format;
-    return layer;
-}
 
 CornuLayer *cornu_center_crop_from(const CornuCropConfig *config)
 {
-    return create(&cornu__center_crop_class, config, "center_crop");
+    return cornu__layer_from(&cornu__center_crop_class, config);
 }
 
 CornuLayer *cornu_random_crop_from(const CornuCropConfig *config)
 {
-    return create(&cornu__random_crop_class, config, "random_crop");
+    return cornu__layer_from(&cornu__random_crop_class, config);
 }

@@ -12,13 +12,21 @@
 typedef CornuTensor *CornuImageChange(const CornuLayer *layer, const CornuCall *call,
                                       CornuTensor *x);
 
-/* For kind->call: x, of any number type and perhaps without a batch, in the layer's compute dtype,
- * changed in training; with `always` in inference too. */
-CornuTensor *cornu__image_call(const CornuLayer *layer, const CornuCall *call, CornuTensor *x,
-                               CornuImageChange *change, bool always);
+/* What tells the classes apart, kind->family, or its first member. */
+typedef struct {
+    CornuImageChange *change;
+    bool              always;   /* in inference too */
+} CornuImageFamily;
 
-/* For class tables, kind->build: (B, H, W, C) or (H, W, C). */
-CornuStatus cornu__build_images(CornuLayer *layer, CornuShape input);
+/* For class tables: x, of any number type and perhaps without a batch, in the layer's compute
+ * dtype, changed. And kind->build: (B, H, W, C) or (H, W, C). */
+CornuTensor *cornu__image_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
+CornuStatus  cornu__build_images(CornuLayer *layer, CornuShape input);
+
+/* Both, with such a family. */
+#define CORNU__CHANGES_IMAGES(change, always)                                          \
+    .build = cornu__build_images, .call = cornu__image_call, .mask = cornu__no_mask,   \
+    .family = &(const CornuImageFamily){ change, always }
 
 /* ---- Random numbers: a row of uniform ones in [0, 1) for each image, taken one by one ---- */
 
@@ -50,11 +58,11 @@ CornuTensor *cornu__draw_log_gamma(CornuDraws *draws, CornuTensor *alpha);
 /* ---- Arguments ---- */
 
 /* Resolves a range from 0 to 255 by default; zeros become CORNU_ZERO. */
-CornuStatus cornu__resolve_value_range(const char *layer, double range[2]);
+CornuStatus cornu__resolve_value_range(const CornuLayer *layer, double range[2]);
 
 /* Resolves a factor: `most` gives from max(-most, low) to most, `usual` (if not 0) stands for an
  * absent one; the result overlaps [low, high]. Zeros become CORNU_ZERO. */
-CornuStatus cornu__resolve_factor(const char *layer, const char *argument, double *most,
+CornuStatus cornu__resolve_factor(const CornuLayer *layer, const char *argument, double *most,
                                   double range[2], double usual, double low, double high);
 
 static inline double cornu__end(const double range[2], int i)

@@ -14,14 +14,14 @@ CornuStatus cornu__build_images(CornuLayer *layer, CornuShape input)
                            : cornu__expect_input(input, 4, "(B, H, W, C) or (H, W, C)");
 }
 
-CornuTensor *cornu__image_call(const CornuLayer *layer, const CornuCall *call, CornuTensor *x,
-                               CornuImageChange *change, bool always)
+CornuTensor *cornu__image_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
+    const CornuImageFamily *family = layer->kind->family;
     x = cornu_op_convert(x, layer->compute);
-    if (!x || (!call->training && !always)) return x;
+    if (!x || (!call->training && !family->always)) return x;
     const CornuShape s = cornu_tensor_shape(x);
     if (s.rank == 3) x = cornu_op_reshape(x, cornu_shape(1, s.extent[0], s.extent[1], s.extent[2]));
-    CornuTensor *y = x ? change(layer, call, cornu_op_convert(x, CORNU_F32)) : NULL;
+    CornuTensor *y = x ? family->change(layer, call, cornu_op_convert(x, CORNU_F32)) : NULL;
     if (y && s.rank == 3) {
         const CornuShape r = cornu_tensor_shape(y);
         y = cornu_op_reshape(y, cornu_shape(r.extent[1], r.extent[2], r.extent[3]));
@@ -134,24 +134,25 @@ static void sort(double range[2])
     range[1] = a < b ? b : a;
 }
 
-CornuStatus cornu__resolve_value_range(const char *layer, double range[2])
+CornuStatus cornu__resolve_value_range(const CornuLayer *layer, double range[2])
 {
     if (range[0] == 0.0 && range[1] == 0.0) range[1] = 255.0;
     sort(range);
     if (!(range[0] < range[1]) || !isfinite(range[1] - range[0]))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .value_range is from %g to %g, expected two "
-                           "different finite numbers", layer, range[0], range[1]);
+                           "different finite numbers", cornu_layer_name(layer), range[0],
+                           range[1]);
     mark_zeros(range);
     return CORNU_OK;
 }
 
-CornuStatus cornu__resolve_factor(const char *layer, const char *argument, double *most,
+CornuStatus cornu__resolve_factor(const CornuLayer *layer, const char *argument, double *most,
                                   double range[2], double usual, double low, double high)
 {
     const bool listed = range[0] != 0.0 || range[1] != 0.0;
     if (*most != 0.0 && listed)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is given twice, as a number and as a "
-                           "range; expected one", layer, argument);
+                           "range; expected one", cornu_layer_name(layer), argument);
     if (!listed) {
         range[1] = fabs(cornu__number(*most, usual));
         range[0] = fmax(-range[1], low);
@@ -160,8 +161,8 @@ CornuStatus cornu__resolve_factor(const char *layer, const char *argument, doubl
     }
     *most = 0.0;
     if (!(range[0] <= high && range[1] >= low && (listed || range[1] <= high)))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is from %g to %g, expected %g to %g", layer,
-                           argument, range[0], range[1], low, high);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is from %g to %g, expected %g to %g",
+                           cornu_layer_name(layer), argument, range[0], range[1], low, high);
     mark_zeros(range);
     return CORNU_OK;
 }

@@ -30,12 +30,15 @@ static CornuTensor *solarize(const CornuLayer *layer, const CornuCall *call, Cor
                            config->value_range);
 }
 
-static CornuTensor *solarize_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus solarize_resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, solarize, false);
+    CornuSolarizationConfig *config = &((Solarization *)layer)->config;
+    CORNU__TRY(cornu__resolve_value_range(layer, config->value_range));
+    CORNU__TRY(cornu__resolve_factor(layer, "addition_factor", &config->addition,
+                                     config->addition_factor, 0.0, 0.0, 1.0));
+    return cornu__resolve_factor(layer, "threshold_factor", &config->threshold,
+                                 config->threshold_factor, 0.0, 0.0, 1.0);
 }
-
-static CornuLayer *solarize_from(const void *config) { return cornu_solarization_from(config); }
 
 static const CornuField solarize_fields[] = {
     { "value_range", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuSolarizationConfig, value_range) },
@@ -48,26 +51,16 @@ static const CornuField solarize_fields[] = {
 };
 
 const CornuLayerClass cornu__solarization_class = {
-    .class_name = "Solarization", .size = sizeof(Solarization), .build = cornu__build_images,
-    .call = solarize_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(solarize_fields, Solarization, solarize_from) },
+    .class_name = "Solarization", .size = sizeof(Solarization),
+    CORNU__CHANGES_IMAGES(solarize, false),
+    .keras = &(const CornuKerasClass){
+        CORNU__CONFIG(solarize_fields, Solarization, solarize_resolve),
+    },
 };
 
 CornuLayer *cornu_solarization_from(const CornuSolarizationConfig *config)
 {
-    const char             *name = config->name ? config->name : "solarization";
-    CornuSolarizationConfig to = *config;
-    to.name = to.dtype = NULL;
-    if (cornu__resolve_value_range(name, to.value_range) ||
-        cornu__resolve_factor(name, "addition_factor", &to.addition, to.addition_factor, 0.0, 0.0,
-                              1.0) ||
-        cornu__resolve_factor(name, "threshold_factor", &to.threshold, to.threshold_factor, 0.0,
-                              0.0, 1.0))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__solarization_class, config->name,
-                                           config->dtype);
-    if (layer) ((Solarization *)layer)->config = to;
-    return layer;
+    return cornu__layer_from(&cornu__solarization_class, config);
 }
 
 /* ---- AutoContrast ---- */
@@ -104,12 +97,10 @@ static CornuTensor *spread(const CornuLayer *layer, const CornuCall *call, Cornu
     return cornu__spread_levels(x, ((const AutoContrast *)layer)->config.value_range);
 }
 
-static CornuTensor *contrast_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus contrast_resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, spread, true);
+    return cornu__resolve_value_range(layer, ((AutoContrast *)layer)->config.value_range);
 }
-
-static CornuLayer *contrast_from(const void *config) { return cornu_auto_contrast_from(config); }
 
 static const CornuField contrast_fields[] = {
     { "value_range", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuAutoContrastConfig, value_range) },
@@ -118,21 +109,16 @@ static const CornuField contrast_fields[] = {
 };
 
 const CornuLayerClass cornu__auto_contrast_class = {
-    .class_name = "AutoContrast", .size = sizeof(AutoContrast), .build = cornu__build_images,
-    .call = contrast_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(contrast_fields, AutoContrast, contrast_from) },
+    .class_name = "AutoContrast", .size = sizeof(AutoContrast),
+    CORNU__CHANGES_IMAGES(spread, true),
+    .keras = &(const CornuKerasClass){
+        CORNU__CONFIG(contrast_fields, AutoContrast, contrast_resolve),
+    },
 };
 
 CornuLayer *cornu_auto_contrast_from(const CornuAutoContrastConfig *config)
 {
-    CornuAutoContrastConfig to = *config;
-    to.name = to.dtype = NULL;
-    if (cornu__resolve_value_range(config->name ? config->name : "auto_contrast", to.value_range))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__auto_contrast_class, config->name,
-                                           config->dtype);
-    if (layer) ((AutoContrast *)layer)->config = to;
-    return layer;
+    return cornu__layer_from(&cornu__auto_contrast_class, config);
 }
 
 /* ---- Equalization ---- */
@@ -226,12 +212,15 @@ static CornuTensor *equalize(const CornuLayer *layer, const CornuCall *call, Cor
     return cornu__equalize(call, x, config->bins, config->value_range);
 }
 
-static CornuTensor *equalize_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus equalize_resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, equalize, false);
+    CornuEqualizationConfig *config = &((Equalization *)layer)->config;
+    config->bins = cornu__integer(config->bins, 256);
+    if (config->bins < 1 || config->bins > 65536)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .bins is %lld, expected 1 to 65536",
+                           cornu_layer_name(layer), (long long)config->bins);
+    return cornu__resolve_value_range(layer, config->value_range);
 }
-
-static CornuLayer *equalize_from(const void *config) { return cornu_equalization_from(config); }
 
 static const CornuField equalize_fields[] = {
     { "bins", CORNU_FIELD_INTEGER, offsetof(CornuEqualizationConfig, bins) },
@@ -241,23 +230,14 @@ static const CornuField equalize_fields[] = {
 };
 
 const CornuLayerClass cornu__equalization_class = {
-    .class_name = "Equalization", .size = sizeof(Equalization), .build = cornu__build_images,
-    .call = equalize_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(equalize_fields, Equalization, equalize_from) },
+    .class_name = "Equalization", .size = sizeof(Equalization),
+    CORNU__CHANGES_IMAGES(equalize, false),
+    .keras = &(const CornuKerasClass){
+        CORNU__CONFIG(equalize_fields, Equalization, equalize_resolve),
+    },
 };
 
 CornuLayer *cornu_equalization_from(const CornuEqualizationConfig *config)
 {
-    const char             *name = config->name ? config->name : "equalization";
-    CornuEqualizationConfig to = *config;
-    to.name = to.dtype = NULL;
-    to.bins = cornu__integer(to.bins, 256);
-    if (to.bins < 1 || to.bins > 65536)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .bins is %lld, expected 1 to 65536", name,
-                                (long long)to.bins);
-    if (cornu__resolve_value_range(name, to.value_range)) return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__equalization_class, config->name,
-                                           config->dtype);
-    if (layer) ((Equalization *)layer)->config = to;
-    return layer;
+    return cornu__layer_from(&cornu__equalization_class, config);
 }

@@ -57,12 +57,25 @@ static CornuTensor *erase(const CornuLayer *layer, const CornuCall *call, CornuT
     return cornu_op_select(chosen, erased, x);
 }
 
-static CornuTensor *erase_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus erase_resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, erase, false);
+    CornuRandomErasingConfig *config = &((RandomErasing *)layer)->config;
+    CornuNumbers             *fill = &config->fill_values;
+    double                    none = 0.0;
+    if (config->scale[0] == 0.0 && config->scale[1] == 0.0) {
+        config->scale[0] = 0.02;
+        config->scale[1] = 0.33;
+    }
+    if (fill->values &&
+        (config->fill_value != 0.0 || fill->shape.rank != 1 || fill->shape.extent[0] != 3))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .fill_values are not three numbers, or given "
+                           "with .fill_value", cornu_layer_name(layer));
+    CORNU__TRY(cornu__resolve_factor(layer, "factor", &config->most, config->factor, 1.0, 0.0,
+                                     1.0));
+    CORNU__TRY(cornu__resolve_factor(layer, "scale", &none, config->scale, 0.0, 0.0, 1.0));
+    CORNU__TRY(cornu__resolve_value_range(layer, config->value_range));
+    return cornu__layer_copy_numbers(layer, fill);
 }
-
-static CornuLayer *erase_from(const void *config) { return cornu_random_erasing_from(config); }
 
 static const CornuField erase_fields[] = {
     { "factor", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuRandomErasingConfig, factor) },
@@ -75,37 +88,14 @@ static const CornuField erase_fields[] = {
 };
 
 const CornuLayerClass cornu__random_erasing_class = {
-    .class_name = "RandomErasing", .size = sizeof(RandomErasing), .build = cornu__build_images,
-    .call = erase_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(erase_fields, RandomErasing, erase_from) },
+    .class_name = "RandomErasing", .size = sizeof(RandomErasing),
+    CORNU__CHANGES_IMAGES(erase, false),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(erase_fields, RandomErasing, erase_resolve) },
 };
 
 CornuLayer *cornu_random_erasing_from(const CornuRandomErasingConfig *config)
 {
-    const char              *name = config->name ? config->name : "random_erasing";
-    CornuRandomErasingConfig to = *config;
-    double                   none = 0.0;
-    to.name = to.dtype = NULL;
-    if (to.scale[0] == 0.0 && to.scale[1] == 0.0) {
-        to.scale[0] = 0.02;
-        to.scale[1] = 0.33;
-    }
-    if (to.fill_values.values && (to.fill_value != 0.0 || to.fill_values.shape.rank != 1 ||
-                                  to.fill_values.shape.extent[0] != 3))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .fill_values are not three numbers, or "
-                                "given with .fill_value", name);
-    if (cornu__resolve_factor(name, "factor", &to.most, to.factor, 1.0, 0.0, 1.0) ||
-        cornu__resolve_factor(name, "scale", &none, to.scale, 0.0, 0.0, 1.0) ||
-        cornu__resolve_value_range(name, to.value_range))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__random_erasing_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    ((RandomErasing *)layer)->config = to;
-    if (!cornu__layer_copy_numbers(layer, &((RandomErasing *)layer)->config.fill_values))
-        return layer;
-    cornu_layer_free(layer);
-    return cornu__null();
+    return cornu__layer_from(&cornu__random_erasing_class, config);
 }
 
 /* ---- RandomGaussianBlur ---- */
@@ -158,12 +148,21 @@ static CornuTensor *blur(const CornuLayer *layer, const CornuCall *call, CornuTe
     return cornu__clip_to(cornu_op_select(chosen, y, x), c->value_range);
 }
 
-static CornuTensor *blur_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus blur_resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, blur, false);
+    CornuRandomGaussianBlurConfig *config = &((RandomGaussianBlur *)layer)->config;
+    const char                    *name = cornu_layer_name(layer);
+    int64_t                       *size = config->kernel_size;
+    double                         none = 0.0;
+    CORNU__TRY(cornu__pair(name, "kernel_size", "kernel_size", 0, size, 3, size));
+    CORNU__TRY(cornu__resolve_factor(layer, "factor", &config->most, config->factor, 1.0, 0.0,
+                                     1.0));
+    CORNU__TRY(cornu__resolve_factor(layer, "sigma", &none, config->sigma, 1.0, 0.0, 1.0));
+    CORNU__TRY(cornu__resolve_value_range(layer, config->value_range));
+    if (size[0] % 2 != 0 && size[1] % 2 != 0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .kernel_size is (%lld, %lld), expected odd numbers",
+                       name, (long long)size[0], (long long)size[1]);
 }
-
-static CornuLayer *blur_from(const void *config) { return cornu_random_gaussian_blur_from(config); }
 
 static const CornuField blur_fields[] = {
     { "factor", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuRandomGaussianBlurConfig, factor) },
@@ -178,30 +177,15 @@ static const CornuField blur_fields[] = {
 
 const CornuLayerClass cornu__random_gaussian_blur_class = {
     .class_name = "RandomGaussianBlur", .size = sizeof(RandomGaussianBlur),
-    .build = cornu__build_images, .call = blur_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(blur_fields, RandomGaussianBlur, blur_from) },
+    CORNU__CHANGES_IMAGES(blur, false),
+    .keras = &(const CornuKerasClass){
+        CORNU__CONFIG(blur_fields, RandomGaussianBlur, blur_resolve),
+    },
 };
 
 CornuLayer *cornu_random_gaussian_blur_from(const CornuRandomGaussianBlurConfig *config)
 {
-    const char                   *name = config->name ? config->name : "random_gaussian_blur";
-    CornuRandomGaussianBlurConfig to = *config;
-    double                        none = 0.0;
-    to.name = to.dtype = NULL;
-    if (cornu__pair(name, "kernel_size", "kernel_size", 0, config->kernel_size, 3,
-                    to.kernel_size) ||
-        cornu__resolve_factor(name, "factor", &to.most, to.factor, 1.0, 0.0, 1.0) ||
-        cornu__resolve_factor(name, "sigma", &none, to.sigma, 1.0, 0.0, 1.0) ||
-        cornu__resolve_value_range(name, to.value_range))
-        return cornu__null();
-    if (to.kernel_size[0] % 2 == 0 || to.kernel_size[1] % 2 == 0)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .kernel_size is (%lld, %lld), expected "
-                                "odd numbers", name, (long long)to.kernel_size[0],
-                                (long long)to.kernel_size[1]);
-    CornuLayer *layer = cornu_layer_create(&cornu__random_gaussian_blur_class, config->name,
-                                           config->dtype);
-    if (layer) ((RandomGaussianBlur *)layer)->config = to;
-    return layer;
+    return cornu__layer_from(&cornu__random_gaussian_blur_class, config);
 }
 
 /* ---- Partners ---- */
@@ -251,12 +235,14 @@ static CornuTensor *mix(const CornuLayer *layer, const CornuCall *call, CornuTen
     return cornu_op_add(other, apart);
 }
 
-static CornuTensor *mix_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus mix_resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, mix, false);
+    double *alpha = &((MixUp *)layer)->config.alpha;
+    *alpha = cornu__number(*alpha, 0.2);
+    if (*alpha > 0.0 && *alpha < INFINITY) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .alpha is %g, expected above 0",
+                       cornu_layer_name(layer), *alpha);
 }
-
-static CornuLayer *mix_from(const void *config) { return cornu_mix_up_from(config); }
 
 static const CornuField mix_fields[] = {
     { "alpha", CORNU_FIELD_NUMBER, offsetof(CornuMixUpConfig, alpha) },
@@ -265,22 +251,13 @@ static const CornuField mix_fields[] = {
 };
 
 const CornuLayerClass cornu__mix_up_class = {
-    .class_name = "MixUp", .size = sizeof(MixUp), .build = cornu__build_images, .call = mix_call,
-    .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(mix_fields, MixUp, mix_from) },
+    .class_name = "MixUp", .size = sizeof(MixUp), CORNU__CHANGES_IMAGES(mix, false),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(mix_fields, MixUp, mix_resolve) },
 };
 
 CornuLayer *cornu_mix_up_from(const CornuMixUpConfig *config)
 {
-    const double alpha = cornu__number(config->alpha, 0.2);
-    if (!(alpha > 0.0 && alpha < INFINITY))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .alpha is %g, expected above 0",
-                                config->name ? config->name : "mix_up", alpha);
-    CornuLayer *layer = cornu_layer_create(&cornu__mix_up_class, config->name, config->dtype);
-    if (!layer) return NULL;
-    ((MixUp *)layer)->config.alpha = alpha;
-    ((MixUp *)layer)->config.data_format = config->data_format;
-    return layer;
+    return cornu__layer_from(&cornu__mix_up_class, config);
 }
 
 /* ---- CutMix ---- */
@@ -301,12 +278,11 @@ static CornuTensor *cut(const CornuLayer *layer, const CornuCall *call, CornuTen
     return cornu_op_select(rectangle(x, &draws, side, side), partners(call, x, &shared), x);
 }
 
-static CornuTensor *cut_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus cut_resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, cut, false);
+    CornuCutMixConfig *config = &((CutMix *)layer)->config;
+    return cornu__resolve_factor(layer, "factor", &config->most, config->factor, 1.0, 0.0, 1.0);
 }
-
-static CornuLayer *cut_from(const void *config) { return cornu_cut_mix_from(config); }
 
 static const CornuField cut_fields[] = {
     { "factor", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuCutMixConfig, factor) },
@@ -315,19 +291,11 @@ static const CornuField cut_fields[] = {
 };
 
 const CornuLayerClass cornu__cut_mix_class = {
-    .class_name = "CutMix", .size = sizeof(CutMix), .build = cornu__build_images, .call = cut_call,
-    .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(cut_fields, CutMix, cut_from) },
+    .class_name = "CutMix", .size = sizeof(CutMix), CORNU__CHANGES_IMAGES(cut, false),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(cut_fields, CutMix, cut_resolve) },
 };
 
 CornuLayer *cornu_cut_mix_from(const CornuCutMixConfig *config)
 {
-    CornuCutMixConfig to = *config;
-    to.name = to.dtype = NULL;
-    if (cornu__resolve_factor(config->name ? config->name : "cut_mix", "factor", &to.most,
-                              to.factor, 1.0, 0.0, 1.0))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__cut_mix_class, config->name, config->dtype);
-    if (layer) ((CutMix *)layer)->config = to;
-    return layer;
+    return cornu__layer_from(&cornu__cut_mix_class, config);
 }

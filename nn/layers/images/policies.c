@@ -58,13 +58,13 @@ static CornuTensor *drawn(CornuDraws *shared, int count)
     return cornu_op_floor(cornu_op_scale(cornu__draw(shared), (double)count));
 }
 
-static CornuStatus check_count(const char *name, const char *argument, int64_t *count,
+static CornuStatus check_count(const CornuLayer *layer, const char *argument, int64_t *count,
                                int64_t usual)
 {
     *count = cornu__integer(*count, usual);
     if (*count >= 1 && *count <= 64) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %lld, expected 1 to 64", name, argument,
-                       (long long)*count);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %lld, expected 1 to 64",
+                       cornu_layer_name(layer), argument, (long long)*count);
 }
 
 /* ---- RandAugment ---- */
@@ -86,12 +86,16 @@ static CornuTensor *rand_augment(const CornuLayer *layer, const CornuCall *call,
     return x;
 }
 
-static CornuTensor *rand_augment_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus rand_augment_resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, rand_augment, false);
+    CornuRandAugmentConfig *config = &((RandAugment *)layer)->config;
+    CORNU__TRY(cornu__resolve_value_range(layer, config->value_range));
+    CORNU__TRY(check_count(layer, "num_ops", &config->num_ops, 2));
+    CORNU__TRY(cornu__resolve_factor(layer, "factor", &config->most, config->factor, 0.5, 0.0,
+                                     1.0));
+    return cornu__check_interpolation(cornu_layer_name(layer), &config->interpolation,
+                                      CORNU_BILINEAR, CORNU_BILINEAR);
 }
-
-static CornuLayer *rand_augment_from(const void *config) { return cornu_rand_augment_from(config); }
 
 static const CornuField rand_augment_fields[] = {
     { "value_range", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuRandAugmentConfig, value_range) },
@@ -104,27 +108,16 @@ static const CornuField rand_augment_fields[] = {
 };
 
 const CornuLayerClass cornu__rand_augment_class = {
-    .class_name = "RandAugment", .size = sizeof(RandAugment), .build = cornu__build_images,
-    .call = rand_augment_call, .mask = cornu__no_mask,
+    .class_name = "RandAugment", .size = sizeof(RandAugment),
+    CORNU__CHANGES_IMAGES(rand_augment, false),
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(rand_augment_fields, RandAugment, rand_augment_from),
+        CORNU__CONFIG(rand_augment_fields, RandAugment, rand_augment_resolve),
     },
 };
 
 CornuLayer *cornu_rand_augment_from(const CornuRandAugmentConfig *config)
 {
-    const char            *name = config->name ? config->name : "rand_augment";
-    CornuRandAugmentConfig to = *config;
-    to.name = to.dtype = NULL;
-    if (cornu__resolve_value_range(name, to.value_range) ||
-        check_count(name, "num_ops", &to.num_ops, 2) ||
-        cornu__resolve_factor(name, "factor", &to.most, to.factor, 0.5, 0.0, 1.0) ||
-        cornu__check_interpolation(name, &to.interpolation, CORNU_BILINEAR, CORNU_BILINEAR))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__rand_augment_class, config->name,
-                                           config->dtype);
-    if (layer) ((RandAugment *)layer)->config = to;
-    return layer;
+    return cornu__layer_from(&cornu__rand_augment_class, config);
 }
 
 /* ---- AugMix ---- */
@@ -167,12 +160,21 @@ static CornuTensor *aug_mix(const CornuLayer *layer, const CornuCall *call, Corn
     return cornu__clip_to(x, c->value_range);
 }
 
-static CornuTensor *aug_mix_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus aug_mix_resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, aug_mix, false);
+    CornuAugMixConfig *config = &((AugMix *)layer)->config;
+    config->alpha = cornu__number(config->alpha, 1.0);
+    if (!(config->alpha > 0.0 && config->alpha < INFINITY))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .alpha is %g, expected above 0",
+                           cornu_layer_name(layer), config->alpha);
+    CORNU__TRY(cornu__resolve_value_range(layer, config->value_range));
+    CORNU__TRY(check_count(layer, "num_chains", &config->num_chains, 3));
+    CORNU__TRY(check_count(layer, "chain_depth", &config->chain_depth, 3));
+    CORNU__TRY(cornu__resolve_factor(layer, "factor", &config->most, config->factor, 0.3, 0.0,
+                                     1.0));
+    return cornu__check_interpolation(cornu_layer_name(layer), &config->interpolation,
+                                      CORNU_BILINEAR, CORNU_BILINEAR);
 }
-
-static CornuLayer *aug_mix_from(const void *config) { return cornu_aug_mix_from(config); }
 
 static const CornuField aug_mix_fields[] = {
     { "value_range", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuAugMixConfig, value_range) },
@@ -187,29 +189,13 @@ static const CornuField aug_mix_fields[] = {
 };
 
 const CornuLayerClass cornu__aug_mix_class = {
-    .class_name = "AugMix", .size = sizeof(AugMix), .build = cornu__build_images,
-    .call = aug_mix_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(aug_mix_fields, AugMix, aug_mix_from) },
+    .class_name = "AugMix", .size = sizeof(AugMix), CORNU__CHANGES_IMAGES(aug_mix, false),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(aug_mix_fields, AugMix, aug_mix_resolve) },
 };
 
 CornuLayer *cornu_aug_mix_from(const CornuAugMixConfig *config)
 {
-    const char       *name = config->name ? config->name : "aug_mix";
-    CornuAugMixConfig to = *config;
-    to.name = to.dtype = NULL;
-    to.alpha = cornu__number(to.alpha, 1.0);
-    if (!(to.alpha > 0.0 && to.alpha < INFINITY))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .alpha is %g, expected above 0", name,
-                                to.alpha);
-    if (cornu__resolve_value_range(name, to.value_range) ||
-        check_count(name, "num_chains", &to.num_chains, 3) ||
-        check_count(name, "chain_depth", &to.chain_depth, 3) ||
-        cornu__resolve_factor(name, "factor", &to.most, to.factor, 0.3, 0.0, 1.0) ||
-        cornu__check_interpolation(name, &to.interpolation, CORNU_BILINEAR, CORNU_BILINEAR))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__aug_mix_class, config->name, config->dtype);
-    if (layer) ((AugMix *)layer)->config = to;
-    return layer;
+    return cornu__layer_from(&cornu__aug_mix_class, config);
 }
 
 /* ---- MaxNumBoundingBoxes ---- */
@@ -225,9 +211,10 @@ static CornuTensor *boxes_call(CornuLayer *layer, const CornuCall *call, CornuTe
     return x;
 }
 
-static CornuLayer *boxes_from(const void *config)
+static CornuStatus boxes_resolve(CornuLayer *layer)
 {
-    return cornu_max_num_bounding_boxes_from(config);
+    return cornu__positive(cornu_layer_name(layer), "max_number",
+                           ((MaxNumBoundingBoxes *)layer)->config.max_number);
 }
 
 static const CornuField boxes_fields[] = {
@@ -241,19 +228,11 @@ const CornuLayerClass cornu__max_num_bounding_boxes_class = {
     .class_name = "MaxNumBoundingBoxes", .size = sizeof(MaxNumBoundingBoxes),
     .build = cornu__build_images, .call = boxes_call, .mask = cornu__no_mask,
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(boxes_fields, MaxNumBoundingBoxes, boxes_from),
+        CORNU__CONFIG(boxes_fields, MaxNumBoundingBoxes, boxes_resolve),
     },
 };
 
 CornuLayer *cornu_max_num_bounding_boxes_from(const CornuMaxNumBoundingBoxesConfig *config)
 {
-    if (cornu__positive(config->name ? config->name : "max_num_bounding_boxes", "max_number",
-                        config->max_number))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__max_num_bounding_boxes_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    ((MaxNumBoundingBoxes *)layer)->config.max_number = config->max_number;
-    ((MaxNumBoundingBoxes *)layer)->config.data_format = config->data_format;
-    return layer;
+    return cornu__layer_from(&cornu__max_num_bounding_boxes_class, config);
 }

@@ -108,3 +108,14 @@ CornuTensor *cornu__project(CornuTensor *x, CornuTensor *const a[3], CornuTensor
     }
     return cornu__sample(x, row, column, sampling);
 }
+
+CornuStatus cornu__resolve_sampling(const CornuLayer *layer, CornuFillMode fill_mode,
+                                    CornuInterpolation *interpolation, double *fill_value)
+{
+    const char *name = cornu_layer_name(layer);
+    *fill_value = cornu__number(*fill_value, 0.0);
+    if (!cornu_fill_mode_name(fill_mode))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .fill_mode is %d, expected 0 to 3", name,
+                           (int)fill_mode);
+    return cornu__check_interpolation(name, interpolation, CORNU_BILINEAR, CORNU_BILINEAR);
+}

@@ -28,4 +28,16 @@ CornuTensor *cornu__project(CornuTensor *x, CornuTensor *const a[3], CornuTensor
 /* The index of each row (axis 1) or column (2), (B, H, W) in f32. */
 CornuTensor *cornu__counted(CornuTensor *x, int axis);
 
+/* Resolves such arguments of a layer. */
+CornuStatus cornu__resolve_sampling(const CornuLayer *layer, CornuFillMode fill_mode,
+                                    CornuInterpolation *interpolation, double *fill_value);
+
+/* For class tables: the rows of `fields` of a config with these arguments, which end the table. */
+#define CORNU__SAMPLING_FIELDS(Config)                                                 \
+    { "fill_mode", CORNU_FIELD_FILL_MODE, offsetof(Config, fill_mode) },               \
+    { "interpolation", CORNU_FIELD_INTERPOLATION, offsetof(Config, interpolation) },   \
+    { "fill_value", CORNU_FIELD_NUMBER, offsetof(Config, fill_value) },                \
+    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(Config, data_format) },         \
+    { 0 }
+
 #endif

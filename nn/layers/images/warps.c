@@ -74,53 +74,31 @@ static CornuTensor *shear(const CornuLayer *layer, const CornuCall *call, CornuT
     return cornu__shear(x, &draws, c->x_factor, c->y_factor, &sampling);
 }
 
-static CornuTensor *shear_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus shear_resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, shear, false);
+    CornuRandomShearConfig *config = &((RandomShear *)layer)->config;
+    CORNU__TRY(cornu__resolve_factor(layer, "x_factor", &config->x, config->x_factor, 0.0, -1.0,
+                                     1.0));
+    CORNU__TRY(cornu__resolve_factor(layer, "y_factor", &config->y, config->y_factor, 0.0, -1.0,
+                                     1.0));
+    return cornu__resolve_sampling(layer, config->fill_mode, &config->interpolation,
+                                   &config->fill_value);
 }
-
-static CornuLayer *shear_from(const void *config) { return cornu_random_shear_from(config); }
 
 static const CornuField shear_fields[] = {
     { "x_factor", CORNU_FIELD_REACH, offsetof(CornuRandomShearConfig, x_factor) },
     { "y_factor", CORNU_FIELD_REACH, offsetof(CornuRandomShearConfig, y_factor) },
-    { "fill_mode", CORNU_FIELD_FILL_MODE, offsetof(CornuRandomShearConfig, fill_mode) },
-    { "interpolation", CORNU_FIELD_INTERPOLATION,
-      offsetof(CornuRandomShearConfig, interpolation) },
-    { "fill_value", CORNU_FIELD_NUMBER, offsetof(CornuRandomShearConfig, fill_value) },
-    { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuRandomShearConfig, data_format) },
-    { 0 },
+    CORNU__SAMPLING_FIELDS(CornuRandomShearConfig),
 };
 
 const CornuLayerClass cornu__random_shear_class = {
-    .class_name = "RandomShear", .size = sizeof(RandomShear), .build = cornu__build_images,
-    .call = shear_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(shear_fields, RandomShear, shear_from) },
+    .class_name = "RandomShear", .size = sizeof(RandomShear), CORNU__CHANGES_IMAGES(shear, false),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(shear_fields, RandomShear, shear_resolve) },
 };
-
-static CornuStatus check_sampling(const char *name, CornuFillMode fill_mode,
-                                  CornuInterpolation *interpolation, double *fill_value)
-{
-    *fill_value = cornu__number(*fill_value, 0.0);
-    if (!cornu_fill_mode_name(fill_mode))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .fill_mode is %d, expected 0 to 3", name,
-                           (int)fill_mode);
-    return cornu__check_interpolation(name, interpolation, CORNU_BILINEAR, CORNU_BILINEAR);
-}
 
 CornuLayer *cornu_random_shear_from(const CornuRandomShearConfig *config)
 {
-    const char            *name = config->name ? config->name : "random_shear";
-    CornuRandomShearConfig to = *config;
-    to.name = to.dtype = NULL;
-    if (cornu__resolve_factor(name, "x_factor", &to.x, to.x_factor, 0.0, -1.0, 1.0) ||
-        cornu__resolve_factor(name, "y_factor", &to.y, to.y_factor, 0.0, -1.0, 1.0) ||
-        check_sampling(name, to.fill_mode, &to.interpolation, &to.fill_value))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__random_shear_class, config->name,
-                                           config->dtype);
-    if (layer) ((RandomShear *)layer)->config = to;
-    return layer;
+    return cornu__layer_from(&cornu__random_shear_class, config);
 }
 
 /* ---- RandomPerspective ---- */
@@ -190,14 +168,18 @@ static CornuTensor *perspective(const CornuLayer *layer, const CornuCall *call, 
     return cornu_op_select(chosen, y, x);
 }
 
-static CornuTensor *perspective_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus perspective_resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, perspective, false);
-}
-
-static CornuLayer *perspective_from(const void *config)
-{
-    return cornu_random_perspective_from(config);
+    CornuRandomPerspectiveConfig *config = &((RandomPerspective *)layer)->config;
+    const double                  scale = cornu__number(config->scale, 1.0);
+    config->scale = scale == 0.0 ? (double)CORNU_ZERO : scale;
+    if (!(scale >= 0.0 && scale <= 1.0))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .scale is %g, expected 0 to 1",
+                           cornu_layer_name(layer), scale);
+    CORNU__TRY(cornu__resolve_factor(layer, "factor", &config->most, config->factor, 1.0, 0.0,
+                                     1.0));
+    return cornu__resolve_sampling(layer, CORNU_FILL_CONSTANT, &config->interpolation,
+                                   &config->fill_value);
 }
 
 static const CornuField perspective_fields[] = {
@@ -212,29 +194,15 @@ static const CornuField perspective_fields[] = {
 
 const CornuLayerClass cornu__random_perspective_class = {
     .class_name = "RandomPerspective", .size = sizeof(RandomPerspective),
-    .build = cornu__build_images, .call = perspective_call, .mask = cornu__no_mask,
+    CORNU__CHANGES_IMAGES(perspective, false),
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(perspective_fields, RandomPerspective, perspective_from),
+        CORNU__CONFIG(perspective_fields, RandomPerspective, perspective_resolve),
     },
 };
 
 CornuLayer *cornu_random_perspective_from(const CornuRandomPerspectiveConfig *config)
 {
-    const char                  *name = config->name ? config->name : "random_perspective";
-    CornuRandomPerspectiveConfig to = *config;
-    const double                 scale = cornu__number(to.scale, 1.0);
-    to.name = to.dtype = NULL;
-    to.scale = scale == 0.0 ? (double)CORNU_ZERO : scale;
-    if (!(scale >= 0.0 && scale <= 1.0))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .scale is %g, expected 0 to 1", name,
-                                scale);
-    if (cornu__resolve_factor(name, "factor", &to.most, to.factor, 1.0, 0.0, 1.0) ||
-        check_sampling(name, CORNU_FILL_CONSTANT, &to.interpolation, &to.fill_value))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__random_perspective_class, config->name,
-                                           config->dtype);
-    if (layer) ((RandomPerspective *)layer)->config = to;
-    return layer;
+    return cornu__layer_from(&cornu__random_perspective_class, config);
 }
 
 /* ---- RandomElasticTransform ---- */
@@ -271,14 +239,16 @@ static CornuTensor *elastic(const CornuLayer *layer, const CornuCall *call, Corn
     return cornu__clip_to(cornu_op_select(chosen, y, x), c->value_range);
 }
 
-static CornuTensor *elastic_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus elastic_resolve(CornuLayer *layer)
 {
-    return cornu__image_call(layer, call, x, elastic, false);
-}
-
-static CornuLayer *elastic_from(const void *config)
-{
-    return cornu_random_elastic_transform_from(config);
+    CornuRandomElasticTransformConfig *config = &((RandomElasticTransform *)layer)->config;
+    double                             none = 0.0;
+    CORNU__TRY(cornu__resolve_factor(layer, "factor", &config->most, config->factor, 1.0, 0.0,
+                                     1.0));
+    CORNU__TRY(cornu__resolve_factor(layer, "scale", &none, config->scale, 1.0, 0.0, 1.0));
+    CORNU__TRY(cornu__resolve_value_range(layer, config->value_range));
+    return cornu__resolve_sampling(layer, config->fill_mode, &config->interpolation,
+                                   &config->fill_value);
 }
 
 #define ELASTIC(name) offsetof(CornuRandomElasticTransformConfig, name)
@@ -296,26 +266,13 @@ static const CornuField elastic_fields[] = {
 
 const CornuLayerClass cornu__random_elastic_transform_class = {
     .class_name = "RandomElasticTransform", .size = sizeof(RandomElasticTransform),
-    .build = cornu__build_images, .call = elastic_call, .mask = cornu__no_mask,
+    CORNU__CHANGES_IMAGES(elastic, false),
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(elastic_fields, RandomElasticTransform, elastic_from),
+        CORNU__CONFIG(elastic_fields, RandomElasticTransform, elastic_resolve),
     },
 };
 
 CornuLayer *cornu_random_elastic_transform_from(const CornuRandomElasticTransformConfig *config)
 {
-    const char                       *name = config->name ? config->name
-                                                          : "random_elastic_transform";
-    CornuRandomElasticTransformConfig to = *config;
-    double                            none = 0.0;
-    to.name = to.dtype = NULL;
-    if (cornu__resolve_factor(name, "factor", &to.most, to.factor, 1.0, 0.0, 1.0) ||
-        cornu__resolve_factor(name, "scale", &none, to.scale, 1.0, 0.0, 1.0) ||
-        cornu__resolve_value_range(name, to.value_range) ||
-        check_sampling(name, to.fill_mode, &to.interpolation, &to.fill_value))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__random_elastic_transform_class, config->name,
-                                           config->dtype);
-    if (layer) ((RandomElasticTransform *)layer)->config = to;
-    return layer;
+    return cornu__layer_from(&cornu__random_elastic_transform_class, config);
 }

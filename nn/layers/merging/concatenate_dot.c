@@ -72,7 +72,12 @@ static CornuTensor *concat_mask(CornuLayer *layer, const CornuCall *call, CornuT
     return any;
 }
 
-static CornuLayer *concat_from(const void *config) { return cornu_concatenate_from(config); }
+static CornuStatus concat_resolve(CornuLayer *layer)
+{
+    int64_t *axis = &((Concatenate *)layer)->config.axis;
+    if (!*axis) *axis = -1;
+    return CORNU_OK;
+}
 
 static const CornuField concat_fields[] = {
     { "axis", CORNU_FIELD_INTEGER, offsetof(CornuConcatenateConfig, axis) },
@@ -82,14 +87,12 @@ static const CornuField concat_fields[] = {
 const CornuLayerClass cornu__concatenate_class = {
     .class_name = "Concatenate", .keeps_integers = true, .size = sizeof(Concatenate),
     .build_many = concat_build, .call_many = concat_call, .mask_many = concat_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(concat_fields, Concatenate, concat_from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(concat_fields, Concatenate, concat_resolve) },
 };
 
 CornuLayer *cornu_concatenate_from(const CornuConcatenateConfig *config)
 {
-    CornuLayer *layer = cornu_layer_create(&cornu__concatenate_class, config->name, config->dtype);
-    if (layer) ((Concatenate *)layer)->config.axis = config->axis ? config->axis : -1;
-    return layer;
+    return cornu__layer_from(&cornu__concatenate_class, config);
 }
 
 /* ---- Dot ---- */
@@ -156,7 +159,19 @@ static CornuTensor *dot_mask(CornuLayer *layer, const CornuCall *call, CornuTens
     return NULL;
 }
 
-static CornuLayer *dot_from(const void *config) { return cornu_dot_from(config); }
+static CornuStatus dot_resolve(CornuLayer *layer)
+{
+    CornuDotConfig *config = &((Dot *)layer)->config;
+    const char     *name = cornu_layer_name(layer);
+    int64_t        *both = config->both_axes;
+    if (config->axes && (both[0] || both[1]))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .axes and .both_axes are given, expected "
+                           "one", name);
+    if (config->axes) both[0] = both[1] = config->axes;
+    config->axes = 0;
+    if (both[0] && both[1]) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .axes is required; axis 0 is the batch", name);
+}
 
 static const CornuField dot_fields[] = {
     { "axes", CORNU_FIELD_PAIR, offsetof(CornuDotConfig, both_axes) },
@@ -167,23 +182,10 @@ static const CornuField dot_fields[] = {
 const CornuLayerClass cornu__dot_class = {
     .class_name = "Dot", .size = sizeof(Dot), .build_many = dot_build, .call_many = dot_call,
     .mask_many = dot_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(dot_fields, Dot, dot_from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(dot_fields, Dot, dot_resolve) },
 };
 
 CornuLayer *cornu_dot_from(const CornuDotConfig *config)
 {
-    const char *name = config->name ? config->name : "dot";
-    if (config->axes && (config->both_axes[0] || config->both_axes[1]))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: both .axes and .both_axes are given, "
-                                "expected one", name);
-    if (!config->axes && (!config->both_axes[0] || !config->both_axes[1]))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .axes is required; axis 0 is the batch",
-                                name);
-    CornuLayer *layer = cornu_layer_create(&cornu__dot_class, config->name, config->dtype);
-    if (!layer) return NULL;
-    CornuDotConfig *to = &((Dot *)layer)->config;
-    to->normalize = config->normalize;
-    for (int i = 0; i < 2; i++)
-        to->both_axes[i] = config->axes ? config->axes : config->both_axes[i];
-    return layer;
+    return cornu__layer_from(&cornu__dot_class, config);
 }

@@ -1,17 +1,20 @@
 /* Layers that merge several tensors element by element. Source: keras/src/layers/merging. */
 #include "../layer_internal.h"
 
-typedef CornuTensor *Combine(CornuTensor *a, CornuTensor *b);
+typedef struct {
+    CornuLayer            base;
+    CornuMergeLayerConfig config;
+} Merge;
 
 typedef struct {
-    CornuLayer             base;
-    CornuMergeLayerConfig  config;
-    Combine               *combine;
-    bool                   mean;      /* divide the sum by the number of inputs */
-    bool                   product;   /* steps that a mask leaves out are 1 */
-    bool                   pick;      /* steps that a mask leaves out are not picked */
-    int                    most;      /* maximum number of inputs; 0: any */
-} Merge;
+    CornuTensor *(*combine)(CornuTensor *a, CornuTensor *b);
+    bool mean;      /* divide the sum by the number of inputs */
+    bool product;   /* steps that a mask leaves out are 1 */
+    bool pick;      /* steps that a mask leaves out are not picked */
+    int  most;      /* maximum number of inputs; 0: any */
+} Merging;
+
+static const Merging *merging(const CornuLayer *layer) { return layer->kind->family; }
 
 /* Broadcasts with all axes but the batch aligned at the right. */
 static CornuStatus join(CornuShape *all, CornuShape next)
@@ -35,7 +38,7 @@ static CornuStatus join(CornuShape *all, CornuShape next)
 
 static CornuStatus build(CornuLayer *layer, const CornuShape *in, int in_count)
 {
-    const int  most = ((Merge *)layer)->most;
+    const int  most = merging(layer)->most;
     CornuShape all = in[0];
     if (most && in_count != most)
         return cornu__fail(CORNU_ERR_ARGUMENT, "got %d tensors, expected %d", in_count, most);
@@ -89,7 +92,7 @@ static CornuTensor *or_zero(const CornuCall *call, CornuTensor *const *in, int i
 
 /* The larger or smaller of those that their masks leave in, one after another.
  * Source: keras/src/layers/merging/base_merge.py, _apply_merge_op_and_or_mask. */
-static CornuTensor *picked(const Merge *self, const CornuCall *call, CornuTensor *const *in,
+static CornuTensor *picked(const Merging *self, const CornuCall *call, CornuTensor *const *in,
                            int in_count, int rank)
 {
     CornuTensor *y = raised(in[0], rank), *y_mask = mask_of(call, in, 0);
@@ -106,8 +109,8 @@ static CornuTensor *picked(const Merge *self, const CornuCall *call, CornuTensor
 static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                               int in_count, CornuTensor **out)
 {
-    const Merge *self = (Merge *)layer;
-    int          rank = 0;
+    const Merging *self = merging(layer);
+    int            rank = 0;
     (void)out;
     for (int i = 0; i < in_count; i++) {
         const CornuShape shape = cornu_tensor_shape(in[i]);
@@ -135,88 +138,48 @@ static CornuTensor *mask_many(CornuLayer *layer, const CornuCall *call, CornuTen
     return any;
 }
 
-static CornuLayer *create(const CornuLayerClass *kind, const CornuMergeLayerConfig *config,
-                          Combine *combine)
-{
-    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
-    if (layer) ((Merge *)layer)->combine = combine;
-    return layer;
-}
-
 static const CornuField fields[] = { { 0 } };
 
-#define COMMON                                                                                  \
-    .keeps_integers = true, .size = sizeof(Merge), .build_many = build, .call_many = call_many, \
-    .mask_many = mask_many
-
-static CornuLayer *add_from(const void *config) { return cornu_add_from(config); }
-static CornuLayer *subtract_from(const void *config) { return cornu_subtract_from(config); }
-static CornuLayer *multiply_from(const void *config) { return cornu_multiply_from(config); }
-static CornuLayer *average_from(const void *config) { return cornu_average_from(config); }
-static CornuLayer *maximum_from(const void *config) { return cornu_maximum_from(config); }
-static CornuLayer *minimum_from(const void *config) { return cornu_minimum_from(config); }
-
-const CornuLayerClass cornu__add_class = {
-    .class_name = "Add", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Merge, add_from) },
-};
-const CornuLayerClass cornu__subtract_class = {
-    .class_name = "Subtract", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Merge, subtract_from) },
-};
-const CornuLayerClass cornu__multiply_class = {
-    .class_name = "Multiply", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Merge, multiply_from) },
-};
-const CornuLayerClass cornu__average_class = {
-    .class_name = "Average", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Merge, average_from) },
-};
-const CornuLayerClass cornu__maximum_class = {
-    .class_name = "Maximum", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Merge, maximum_from) },
-};
-const CornuLayerClass cornu__minimum_class = {
-    .class_name = "Minimum", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Merge, minimum_from) },
-};
+#define MERGE_CLASS(label, name, ...)                                                           \
+    const CornuLayerClass cornu__##label##_class = {                                            \
+        .class_name = name, .keeps_integers = true, .size = sizeof(Merge), .build_many = build, \
+        .call_many = call_many, .mask_many = mask_many,                                         \
+        .family = &(const Merging){ __VA_ARGS__ },                                              \
+        .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Merge, NULL) },                \
+    }
+MERGE_CLASS(add, "Add", .combine = cornu_op_add);
+MERGE_CLASS(subtract, "Subtract", .combine = cornu_op_subtract, .most = 2);
+MERGE_CLASS(multiply, "Multiply", .combine = cornu_op_multiply, .product = true);
+MERGE_CLASS(average, "Average", .combine = cornu_op_add, .mean = true);
+MERGE_CLASS(maximum, "Maximum", .combine = cornu_op_maximum, .pick = true);
+MERGE_CLASS(minimum, "Minimum", .combine = cornu_op_minimum, .pick = true);
 
 CornuLayer *cornu_add_from(const CornuMergeLayerConfig *config)
 {
-    return create(&cornu__add_class, config, cornu_op_add);
+    return cornu__layer_from(&cornu__add_class, config);
 }
 
 CornuLayer *cornu_subtract_from(const CornuMergeLayerConfig *config)
 {
-    CornuLayer *layer = create(&cornu__subtract_class, config, cornu_op_subtract);
-    if (layer) ((Merge *)layer)->most = 2;
-    return layer;
+    return cornu__layer_from(&cornu__subtract_class, config);
 }
 
 CornuLayer *cornu_multiply_from(const CornuMergeLayerConfig *config)
 {
-    CornuLayer *layer = create(&cornu__multiply_class, config, cornu_op_multiply);
-    if (layer) ((Merge *)layer)->product = true;
-    return layer;
+    return cornu__layer_from(&cornu__multiply_class, config);
 }
 
 CornuLayer *cornu_average_from(const CornuMergeLayerConfig *config)
 {
-    CornuLayer *layer = create(&cornu__average_class, config, cornu_op_add);
-    if (layer) ((Merge *)layer)->mean = true;
-    return layer;
+    return cornu__layer_from(&cornu__average_class, config);
 }
 
 CornuLayer *cornu_maximum_from(const CornuMergeLayerConfig *config)
 {
-    CornuLayer *layer = create(&cornu__maximum_class, config, cornu_op_maximum);
-    if (layer) ((Merge *)layer)->pick = true;
-    return layer;
+    return cornu__layer_from(&cornu__maximum_class, config);
 }
 
 CornuLayer *cornu_minimum_from(const CornuMergeLayerConfig *config)
 {
-    CornuLayer *layer = create(&cornu__minimum_class, config, cornu_op_minimum);
-    if (layer) ((Merge *)layer)->pick = true;
-    return layer;
+    return cornu__layer_from(&cornu__minimum_class, config);
 }

@@ -1,13 +1,13 @@
 /* Shared by normalization layers: axes as arguments, epsilon. */
 #include "../layer_internal.h"
 
-CornuStatus cornu__axes(const char *layer, int64_t one, const int64_t *several, int64_t *to)
+CornuStatus cornu__axes(const char *layer, int64_t *one, int64_t *several)
 {
-    if (one && several[0])
+    if (*one && several[0])
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .axis and .axes are given, expected one",
                            layer);
-    for (int i = 0; i < CORNU_MAX_RANK; i++) to[i] = one ? 0 : several[i];
-    if (!to[0]) to[0] = one ? one : -1;
+    if (!several[0]) several[0] = *one ? *one : -1;
+    *one = 0;
     return CORNU_OK;
 }
 
@@ -37,9 +37,10 @@ CornuShape cornu__along(CornuShape input, int64_t bits, bool keep)
     return shape;
 }
 
-CornuStatus cornu__check_epsilon(const char *layer, double epsilon)
+CornuStatus cornu__resolve_epsilon(const CornuLayer *layer, double *epsilon, double usual)
 {
-    if (epsilon >= 0.0 && epsilon < 1e30) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .epsilon is %g, expected 0 or more", layer,
-                       epsilon);
+    *epsilon = cornu__number(*epsilon, usual);
+    if (*epsilon >= 0.0 && *epsilon < 1e30) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .epsilon is %g, expected 0 or more",
+                       cornu_layer_name(layer), *epsilon);
 }

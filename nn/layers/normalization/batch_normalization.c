@@ -317,7 +317,23 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu__move_axis(y, last, self->axis);
 }
 
-static CornuLayer *from(const void *config) { return cornu_batch_normalization_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    CornuBatchNormalizationConfig *config = &((BatchNormalization *)layer)->config;
+    config->axis = cornu__integer(config->axis, -1);
+    config->renorm_momentum = cornu__number(config->renorm_momentum, 0.99);
+    config->momentum = cornu__number(config->momentum, 0.99);
+    config->beta_initializer = cornu__initializer(config->beta_initializer, CORNU_ZEROS);
+    config->gamma_initializer = cornu__initializer(config->gamma_initializer, CORNU_ONES);
+    config->moving_mean_initializer =
+        cornu__initializer(config->moving_mean_initializer, CORNU_ZEROS);
+    config->moving_variance_initializer =
+        cornu__initializer(config->moving_variance_initializer, CORNU_ONES);
+    if (!(config->momentum >= 0.0 && config->momentum <= 1.0))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .momentum is %g, expected 0 to 1",
+                           cornu_layer_name(layer), config->momentum);
+    return cornu__resolve_epsilon(layer, &config->epsilon, 0.001);
+}
 
 #define FIELD(field) offsetof(CornuBatchNormalizationConfig, field)
 static const CornuField fields[] = {
@@ -342,44 +358,10 @@ static const CornuField fields[] = {
 const CornuLayerClass cornu__batch_normalization_class = {
     .class_name = "BatchNormalization", .size = sizeof(BatchNormalization), .build = build,
     .call = call, .normalizes = true,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, BatchNormalization, from) },
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, BatchNormalization, resolve) },
 };
-
-static CornuStatus check(const CornuBatchNormalizationConfig *config, const char *name)
-{
-    const CornuInitializer initializers[] = {
-        config->beta_initializer, config->gamma_initializer, config->moving_mean_initializer,
-        config->moving_variance_initializer,
-    };
-    const double momentum = cornu__number(config->momentum, 0.99);
-    const double epsilon = cornu__number(config->epsilon, 0.001);
-    if (!(momentum >= 0.0 && momentum <= 1.0))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .momentum is %g, expected 0 to 1", name,
-                           momentum);
-    CORNU__TRY(cornu__check_epsilon(name, epsilon));
-    return cornu__check_enums(name, CORNU_LINEAR, initializers, 4);
-}
 
 CornuLayer *cornu_batch_normalization_from(const CornuBatchNormalizationConfig *config)
 {
-    if (check(config, config->name ? config->name : "batch_normalization"))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__batch_normalization_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    CornuBatchNormalizationConfig *to = &((BatchNormalization *)layer)->config;
-    *to = *config;
-    to->name = to->dtype = NULL;
-    to->axis = cornu__integer(config->axis, -1);
-    to->renorm_momentum = cornu__number(config->renorm_momentum, 0.99);
-    to->momentum = cornu__number(config->momentum, 0.99);
-    to->epsilon = cornu__number(config->epsilon, 0.001);
-    to->beta_initializer = cornu__initializer(config->beta_initializer, CORNU_ZEROS);
-    to->gamma_initializer = cornu__initializer(config->gamma_initializer, CORNU_ONES);
-    to->moving_mean_initializer =
-        cornu__initializer(config->moving_mean_initializer, CORNU_ZEROS);
-    to->moving_variance_initializer =
-        cornu__initializer(config->moving_variance_initializer, CORNU_ONES);
-    layer->frozen = config->frozen;
-    return layer;
+    return cornu__layer_from(&cornu__batch_normalization_class, config);
 }

@@ -50,7 +50,18 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu_op_convert(y, layer->result);
 }
 
-static CornuLayer *from(const void *config) { return cornu_group_normalization_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    CornuGroupNormalizationConfig *config = &((GroupNormalization *)layer)->config;
+    if (config->groups < -1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .groups is %lld, expected at least 1, or -1",
+                           cornu_layer_name(layer), (long long)config->groups);
+    if (!config->groups) config->groups = 32;
+    if (!config->axis) config->axis = -1;
+    config->beta_initializer = cornu__initializer(config->beta_initializer, CORNU_ZEROS);
+    config->gamma_initializer = cornu__initializer(config->gamma_initializer, CORNU_ONES);
+    return cornu__resolve_epsilon(layer, &config->epsilon, 0.001);
+}
 
 #define FIELD(field) offsetof(CornuGroupNormalizationConfig, field)
 static const CornuField fields[] = {
@@ -68,32 +79,10 @@ static const CornuField fields[] = {
 const CornuLayerClass cornu__group_normalization_class = {
     .class_name = "GroupNormalization", .size = sizeof(GroupNormalization), .build = build,
     .call = call,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, GroupNormalization, from) },
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, GroupNormalization, resolve) },
 };
 
 CornuLayer *cornu_group_normalization_from(const CornuGroupNormalizationConfig *config)
 {
-    const char            *name = config->name ? config->name : "group_normalization";
-    const double           epsilon = cornu__number(config->epsilon, 0.001);
-    const CornuInitializer initializers[] = { config->beta_initializer,
-                                              config->gamma_initializer };
-    if (config->groups < -1)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .groups is %lld, expected at least 1, or "
-                                "-1", name, (long long)config->groups);
-    if (cornu__check_epsilon(name, epsilon) ||
-        cornu__check_enums(name, CORNU_LINEAR, initializers, 2))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__group_normalization_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    CornuGroupNormalizationConfig *to = &((GroupNormalization *)layer)->config;
-    *to = *config;
-    to->name = to->dtype = NULL;
-    to->groups = config->groups ? config->groups : 32;
-    to->axis = config->axis ? config->axis : -1;
-    to->epsilon = epsilon;
-    to->beta_initializer = cornu__initializer(config->beta_initializer, CORNU_ZEROS);
-    to->gamma_initializer = cornu__initializer(config->gamma_initializer, CORNU_ONES);
-    layer->frozen = config->frozen;
-    return layer;
+    return cornu__layer_from(&cornu__group_normalization_class, config);
 }

@@ -2,8 +2,6 @@
 #include "../../../tensor/functions/functions_internal.h"
 #include "../layer_internal.h"
 
-#include <string.h>
-
 /* ---- LayerNormalization ---- */
 
 typedef struct {
@@ -59,7 +57,16 @@ static CornuTensor *layer_call(CornuLayer *layer, const CornuCall *call, CornuTe
         layer->result);
 }
 
-static CornuLayer *layer_from(const void *config) { return cornu_layer_normalization_from(config); }
+static CornuStatus layer_resolve(CornuLayer *layer)
+{
+    CornuLayerNormalizationConfig *config = &((LayerNormalization *)layer)->config;
+    config->no_center |= config->rms_scaling;   /* which in Keras has a gamma whatever `scale` is */
+    config->no_scale &= !config->rms_scaling;
+    config->beta_initializer = cornu__initializer(config->beta_initializer, CORNU_ZEROS);
+    config->gamma_initializer = cornu__initializer(config->gamma_initializer, CORNU_ONES);
+    CORNU__TRY(cornu__resolve_epsilon(layer, &config->epsilon, 0.001));
+    return cornu__axes(cornu_layer_name(layer), &config->axis, config->axes);
+}
 
 #define FIELD(field) offsetof(CornuLayerNormalizationConfig, field)
 static const CornuField layer_fields[] = {
@@ -78,35 +85,14 @@ static const CornuField layer_fields[] = {
 const CornuLayerClass cornu__layer_normalization_class = {
     .class_name = "LayerNormalization", .size = sizeof(LayerNormalization), .build = layer_build,
     .call = layer_call,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(layer_fields, LayerNormalization, layer_from) },
+    .keras = &(const CornuKerasClass){
+        CORNU__TRAINED(layer_fields, LayerNormalization, layer_resolve),
+    },
 };
 
 CornuLayer *cornu_layer_normalization_from(const CornuLayerNormalizationConfig *config)
 {
-    const char            *name = config->name ? config->name : "layer_normalization";
-    const double           epsilon = cornu__number(config->epsilon, 0.001);
-    const CornuInitializer initializers[] = { config->beta_initializer,
-                                              config->gamma_initializer };
-    int64_t                axes[CORNU_MAX_RANK];
-    if (cornu__check_epsilon(name, epsilon) ||
-        cornu__axes(name, config->axis, config->axes, axes) ||
-        cornu__check_enums(name, CORNU_LINEAR, initializers, 2))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__layer_normalization_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    CornuLayerNormalizationConfig *to = &((LayerNormalization *)layer)->config;
-    *to = *config;
-    to->name = to->dtype = NULL;
-    to->axis = 0;
-    memcpy(to->axes, axes, sizeof axes);
-    to->epsilon = epsilon;
-    to->no_center |= to->rms_scaling;   /* which in Keras has a gamma whatever `scale` is */
-    to->no_scale &= !to->rms_scaling;
-    to->beta_initializer = cornu__initializer(config->beta_initializer, CORNU_ZEROS);
-    to->gamma_initializer = cornu__initializer(config->gamma_initializer, CORNU_ONES);
-    layer->frozen = config->frozen;
-    return layer;
+    return cornu__layer_from(&cornu__layer_normalization_class, config);
 }
 
 /* ---- RMSNormalization ---- */
@@ -134,7 +120,12 @@ static CornuTensor *rms_call(CornuLayer *layer, const CornuCall *call, CornuTens
     return cornu_op_convert(y, layer->result);
 }
 
-static CornuLayer *rms_from(const void *config) { return cornu_rms_normalization_from(config); }
+static CornuStatus rms_resolve(CornuLayer *layer)
+{
+    CornuRmsNormalizationConfig *config = &((RmsNormalization *)layer)->config;
+    CORNU__TRY(cornu__resolve_epsilon(layer, &config->epsilon, 1e-6));
+    return cornu__axes(cornu_layer_name(layer), &config->axis, config->axes);
+}
 
 static const CornuField rms_fields[] = {
     { "axis", CORNU_FIELD_ROW_AXES, offsetof(CornuRmsNormalizationConfig, axes) },
@@ -145,24 +136,12 @@ static const CornuField rms_fields[] = {
 const CornuLayerClass cornu__rms_normalization_class = {
     .class_name = "RMSNormalization", .size = sizeof(RmsNormalization), .build = rms_build,
     .call = rms_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(rms_fields, RmsNormalization, rms_from) },
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(rms_fields, RmsNormalization, rms_resolve) },
 };
 
 CornuLayer *cornu_rms_normalization_from(const CornuRmsNormalizationConfig *config)
 {
-    const char  *name = config->name ? config->name : "rms_normalization";
-    const double epsilon = cornu__number(config->epsilon, 1e-6);
-    int64_t      axes[CORNU_MAX_RANK];
-    if (cornu__check_epsilon(name, epsilon) || cornu__axes(name, config->axis, config->axes, axes))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__rms_normalization_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    CornuRmsNormalizationConfig *to = &((RmsNormalization *)layer)->config;
-    memcpy(to->axes, axes, sizeof axes);
-    to->epsilon = epsilon;
-    layer->frozen = config->frozen;
-    return layer;
+    return cornu__layer_from(&cornu__rms_normalization_class, config);
 }
 
 /* ---- UnitNormalization ---- */
@@ -187,7 +166,11 @@ static CornuTensor *unit_call(CornuLayer *layer, const CornuCall *call, CornuTen
     return cornu_op_convert(y, layer->result);
 }
 
-static CornuLayer *unit_from(const void *config) { return cornu_unit_normalization_from(config); }
+static CornuStatus unit_resolve(CornuLayer *layer)
+{
+    CornuUnitNormalizationConfig *config = &((UnitNormalization *)layer)->config;
+    return cornu__axes(cornu_layer_name(layer), &config->axis, config->axes);
+}
 
 static const CornuField unit_fields[] = {
     { "axis", CORNU_FIELD_ROW_AXES, offsetof(CornuUnitNormalizationConfig, axes) },
@@ -197,16 +180,12 @@ static const CornuField unit_fields[] = {
 const CornuLayerClass cornu__unit_normalization_class = {
     .class_name = "UnitNormalization", .size = sizeof(UnitNormalization), .build = unit_build,
     .call = unit_call,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(unit_fields, UnitNormalization, unit_from) },
+    .keras = &(const CornuKerasClass){
+        CORNU__CONFIG(unit_fields, UnitNormalization, unit_resolve),
+    },
 };
 
 CornuLayer *cornu_unit_normalization_from(const CornuUnitNormalizationConfig *config)
 {
-    const char *name = config->name ? config->name : "unit_normalization";
-    int64_t     axes[CORNU_MAX_RANK];
-    if (cornu__axes(name, config->axis, config->axes, axes)) return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__unit_normalization_class, config->name,
-                                           config->dtype);
-    if (layer) memcpy(((UnitNormalization *)layer)->config.axes, axes, sizeof axes);
-    return layer;
+    return cornu__layer_from(&cornu__unit_normalization_class, config);
 }

@@ -44,98 +44,45 @@ static const CornuField fields[] = {
     { 0 },
 };
 
-#define COMMON .size = sizeof(GlobalPooling), .build = cornu__build_spatial, .mask = cornu__no_mask
-
-static CornuLayer *average1d_from(const void *config)
-{
-    return cornu_global_average_pooling1d_from(config);
-}
-
-static CornuLayer *average2d_from(const void *config)
-{
-    return cornu_global_average_pooling2d_from(config);
-}
-
-static CornuLayer *average3d_from(const void *config)
-{
-    return cornu_global_average_pooling3d_from(config);
-}
-
-static CornuLayer *max1d_from(const void *config)
-{
-    return cornu_global_max_pooling1d_from(config);
-}
-
-static CornuLayer *max2d_from(const void *config)
-{
-    return cornu_global_max_pooling2d_from(config);
-}
-
-static CornuLayer *max3d_from(const void *config)
-{
-    return cornu_global_max_pooling3d_from(config);
-}
-
-const CornuLayerClass cornu__global_average_pooling1d_class = {
-    .class_name = "GlobalAveragePooling1D", .call = mean, COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, GlobalPooling, average1d_from) },
-};
-const CornuLayerClass cornu__global_average_pooling2d_class = {
-    .class_name = "GlobalAveragePooling2D", .call = mean, COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, GlobalPooling, average2d_from) },
-};
-const CornuLayerClass cornu__global_average_pooling3d_class = {
-    .class_name = "GlobalAveragePooling3D", .call = mean, COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, GlobalPooling, average3d_from) },
-};
-const CornuLayerClass cornu__global_max_pooling1d_class = {
-    .class_name = "GlobalMaxPooling1D", .call = greatest, COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, GlobalPooling, max1d_from) },
-};
-const CornuLayerClass cornu__global_max_pooling2d_class = {
-    .class_name = "GlobalMaxPooling2D", .call = greatest, COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, GlobalPooling, max2d_from) },
-};
-const CornuLayerClass cornu__global_max_pooling3d_class = {
-    .class_name = "GlobalMaxPooling3D", .call = greatest, COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, GlobalPooling, max3d_from) },
-};
-
-static CornuLayer *create(const CornuLayerClass *kind, const CornuGlobalPoolingConfig *config)
-{
-    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
-    if (!layer) return NULL;
-    ((GlobalPooling *)layer)->config.keepdims = config->keepdims;
-    ((GlobalPooling *)layer)->config.data_format = config->data_format;
-    return layer;
-}
+#define CLASS(label, name, function)                                                         \
+    const CornuLayerClass cornu__global_##label##_class = {                                  \
+        .class_name = name, .size = sizeof(GlobalPooling), .build = cornu__build_spatial,    \
+        .call = function, .mask = cornu__no_mask,                                            \
+        .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, GlobalPooling, NULL) },     \
+    }
+CLASS(average_pooling1d, "GlobalAveragePooling1D", mean);
+CLASS(average_pooling2d, "GlobalAveragePooling2D", mean);
+CLASS(average_pooling3d, "GlobalAveragePooling3D", mean);
+CLASS(max_pooling1d, "GlobalMaxPooling1D", greatest);
+CLASS(max_pooling2d, "GlobalMaxPooling2D", greatest);
+CLASS(max_pooling3d, "GlobalMaxPooling3D", greatest);
 
 CornuLayer *cornu_global_average_pooling1d_from(const CornuGlobalPoolingConfig *config)
 {
-    return create(&cornu__global_average_pooling1d_class, config);
+    return cornu__layer_from(&cornu__global_average_pooling1d_class, config);
 }
 
 CornuLayer *cornu_global_average_pooling2d_from(const CornuGlobalPoolingConfig *config)
 {
-    return create(&cornu__global_average_pooling2d_class, config);
+    return cornu__layer_from(&cornu__global_average_pooling2d_class, config);
 }
 
 CornuLayer *cornu_global_average_pooling3d_from(const CornuGlobalPoolingConfig *config)
 {
-    return create(&cornu__global_average_pooling3d_class, config);
+    return cornu__layer_from(&cornu__global_average_pooling3d_class, config);
 }
 
 CornuLayer *cornu_global_max_pooling1d_from(const CornuGlobalPoolingConfig *config)
 {
-    return create(&cornu__global_max_pooling1d_class, config);
+    return cornu__layer_from(&cornu__global_max_pooling1d_class, config);
 }
 
 CornuLayer *cornu_global_max_pooling2d_from(const CornuGlobalPoolingConfig *config)
 {
-    return create(&cornu__global_max_pooling2d_class, config);
+    return cornu__layer_from(&cornu__global_max_pooling2d_class, config);
 }
 
 CornuLayer *cornu_global_max_pooling3d_from(const CornuGlobalPoolingConfig *config)
 {
-    return create(&cornu__global_max_pooling3d_class, config);
+    return cornu__layer_from(&cornu__global_max_pooling3d_class, config);
 }

@@ -21,10 +21,19 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     return CORNU_OK;
 }
 
-static CornuTensor *pool(const CornuLayer *layer, CornuTensor *x, CornuPoolOp *op)
+/* An op, and the size where none is given; 0: it is required. */
+typedef struct {
+    CornuPoolOp *op;
+    int64_t      usual;
+} Pooler;
+
+static const Pooler maximum = { cornu_op_max_pool2d, 2 }, average = { cornu_op_average_pool2d, 0 };
+
+static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuPooling3dConfig *config = &((const Pooling *)layer)->config;
     CornuPool                   pool = { .axes = cornu__spatial_axes(layer->kind) };
+    (void)call;
     if (!x) return NULL;
     for (int i = 0; i < pool.axes; i++) {
         pool.size[i] = config->pool_size[i];
@@ -32,59 +41,28 @@ static CornuTensor *pool(const CornuLayer *layer, CornuTensor *x, CornuPoolOp *o
         cornu__padding(config->padding, cornu_tensor_shape(x).extent[i + 1], pool.size[i],
                        pool.strides[i], 1, &pool.low[i], &pool.high[i]);
     }
-    return cornu__pool_axes(x, &pool, op);
+    return cornu__pool_axes(x, &pool, ((const Pooler *)layer->kind->family)->op);
 }
 
-static CornuTensor *call_max(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuStatus resolve(CornuLayer *layer)
 {
-    (void)call;
-    return pool(layer, x, cornu_op_max_pool2d);
-}
-
-static CornuTensor *call_average(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    (void)call;
-    return pool(layer, x, cornu_op_average_pool2d);
+    CornuPooling3dConfig *config = &((Pooling *)layer)->config;
+    const char           *name = cornu_layer_name(layer);
+    const Pooler         *pooler = layer->kind->family;
+    const int             axes = cornu__spatial_axes(layer->kind);
+    bool                  strides_given = config->stride != 0;
+    for (int i = 0; i < axes; i++) strides_given |= config->strides[i] != 0;
+    CORNU__TRY(cornu__check_padding(name, config->padding));
+    CORNU__TRY(cornu__extents(name, "pool_size", "pool", config->pool, config->pool_size,
+                              pooler->usual, axes, config->pool_size));
+    CORNU__TRY(cornu__extents(name, "strides", "stride", config->stride,
+                              strides_given ? config->strides : config->pool_size, 0, axes,
+                              config->strides));
+    config->pool = config->stride = 0;
+    return CORNU_OK;
 }
 
 /* ---- Classes ---- */
-
-static CornuLayer *create(const CornuLayerClass *kind, const CornuPooling3dConfig *config,
-                          const char *label, int64_t usual);
-
-extern const CornuLayerClass cornu__max_pooling1d_class, cornu__max_pooling2d_class,
-    cornu__max_pooling3d_class, cornu__average_pooling1d_class, cornu__average_pooling2d_class,
-    cornu__average_pooling3d_class;
-
-static CornuLayer *max_1d(const void *config)
-{
-    return create(&cornu__max_pooling1d_class, config, "max_pooling1d", 2);
-}
-
-static CornuLayer *max_2d(const void *config)
-{
-    return create(&cornu__max_pooling2d_class, config, "max_pooling2d", 2);
-}
-
-static CornuLayer *max_3d(const void *config)
-{
-    return create(&cornu__max_pooling3d_class, config, "max_pooling3d", 2);
-}
-
-static CornuLayer *average_1d(const void *config)
-{
-    return create(&cornu__average_pooling1d_class, config, "average_pooling1d", 0);
-}
-
-static CornuLayer *average_2d(const void *config)
-{
-    return create(&cornu__average_pooling2d_class, config, "average_pooling2d", 0);
-}
-
-static CornuLayer *average_3d(const void *config)
-{
-    return create(&cornu__average_pooling3d_class, config, "average_pooling3d", 0);
-}
 
 #define AT(name) offsetof(CornuPooling3dConfig, name)
 #define FIELDS(EXTENTS)                                              \
@@ -98,106 +76,64 @@ static CornuLayer *average_3d(const void *config)
 static const CornuField fields_1d[] = FIELDS(CORNU_FIELD_SINGLE);
 static const CornuField fields_2d[] = FIELDS(CORNU_FIELD_PAIR);
 static const CornuField fields_3d[] = FIELDS(CORNU_FIELD_TRIPLE);
-#undef FIELDS
-#undef AT
 
-#define COMMON .size = sizeof(Pooling), .build = build, .mask = cornu__no_mask
-
-const CornuLayerClass cornu__max_pooling1d_class = {
-    .class_name = "MaxPooling1D", .call = call_max, COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields_1d, Pooling, max_1d) },
-};
-const CornuLayerClass cornu__max_pooling2d_class = {
-    .class_name = "MaxPooling2D", .call = call_max, COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields_2d, Pooling, max_2d) },
-};
-const CornuLayerClass cornu__max_pooling3d_class = {
-    .class_name = "MaxPooling3D", .call = call_max, COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields_3d, Pooling, max_3d) },
-};
-const CornuLayerClass cornu__average_pooling1d_class = {
-    .class_name = "AveragePooling1D", .call = call_average, COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields_1d, Pooling, average_1d) },
-};
-const CornuLayerClass cornu__average_pooling2d_class = {
-    .class_name = "AveragePooling2D", .call = call_average, COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields_2d, Pooling, average_2d) },
-};
-const CornuLayerClass cornu__average_pooling3d_class = {
-    .class_name = "AveragePooling3D", .call = call_average, COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields_3d, Pooling, average_3d) },
-};
+#define CLASS(label, name, fields, pooler)                                           \
+    const CornuLayerClass cornu__##label##_class = {                                 \
+        .class_name = name, .size = sizeof(Pooling), .build = build, .call = call,   \
+        .mask = cornu__no_mask, .family = &pooler,                                   \
+        .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Pooling, resolve) }, \
+    }
+CLASS(max_pooling1d, "MaxPooling1D", fields_1d, maximum);
+CLASS(max_pooling2d, "MaxPooling2D", fields_2d, maximum);
+CLASS(max_pooling3d, "MaxPooling3D", fields_3d, maximum);
+CLASS(average_pooling1d, "AveragePooling1D", fields_1d, average);
+CLASS(average_pooling2d, "AveragePooling2D", fields_2d, average);
+CLASS(average_pooling3d, "AveragePooling3D", fields_3d, average);
 
 /* ---- Constructors ---- */
 
-static CornuStatus resolve(const char *name, int axes, int64_t usual, CornuPooling3dConfig *to)
+static CornuLayer *from_sequence(const CornuLayerClass *kind, const CornuPooling1dConfig *c)
 {
-    bool strides_given = to->stride != 0;
-    for (int i = 0; i < axes; i++) strides_given |= to->strides[i] != 0;
-    to->name = to->dtype = NULL;
-    CORNU__TRY(cornu__check_padding(name, to->padding));
-    CORNU__TRY(cornu__extents(name, "pool_size", "pool", to->pool, to->pool_size, usual, axes,
-                              to->pool_size));
-    CORNU__TRY(cornu__extents(name, "strides", "stride", to->stride,
-                              strides_given ? to->strides : to->pool_size, 0, axes, to->strides));
-    to->pool = to->stride = 0;
-    return CORNU_OK;
+    return cornu__layer_from(kind, &(CornuPooling3dConfig){
+        .pool_size = { c->pool_size }, .strides = { c->strides }, .padding = c->padding,
+        .data_format = c->data_format, .name = c->name, .dtype = c->dtype });
 }
 
-static CornuLayer *create(const CornuLayerClass *kind, const CornuPooling3dConfig *config,
-                          const char *label, int64_t usual)
+static CornuLayer *from_image(const CornuLayerClass *kind, const CornuPooling2dConfig *c)
 {
-    CornuPooling3dConfig resolved = *config;
-    const int            axes = cornu__spatial_axes(kind);
-    if (resolve(config->name ? config->name : label, axes, usual, &resolved))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
-    if (layer) ((Pooling *)layer)->config = resolved;
-    return layer;
-}
-
-static CornuPooling3dConfig of_sequence(const CornuPooling1dConfig *c)
-{
-    return (CornuPooling3dConfig){ .pool_size = { c->pool_size }, .strides = { c->strides },
-                                   .padding = c->padding, .data_format = c->data_format,
-                                   .name = c->name, .dtype = c->dtype };
-}
-
-static CornuPooling3dConfig of_image(const CornuPooling2dConfig *c)
-{
-    return (CornuPooling3dConfig){ .pool = c->pool, .stride = c->stride, .padding = c->padding,
-                                   .pool_size = { c->pool_size[0], c->pool_size[1] },
-                                   .strides = { c->strides[0], c->strides[1] },
-                                   .data_format = c->data_format, .name = c->name,
-                                   .dtype = c->dtype };
+    return cornu__layer_from(kind, &(CornuPooling3dConfig){
+        .pool = c->pool, .stride = c->stride, .padding = c->padding,
+        .pool_size = { c->pool_size[0], c->pool_size[1] },
+        .strides = { c->strides[0], c->strides[1] }, .data_format = c->data_format,
+        .name = c->name, .dtype = c->dtype });
 }
 
 CornuLayer *cornu_max_pooling1d_from(const CornuPooling1dConfig *config)
 {
-    const CornuPooling3dConfig common = of_sequence(config);
-    return max_1d(&common);
+    return from_sequence(&cornu__max_pooling1d_class, config);
 }
 
 CornuLayer *cornu_average_pooling1d_from(const CornuPooling1dConfig *config)
 {
-    const CornuPooling3dConfig common = of_sequence(config);
-    return average_1d(&common);
+    return from_sequence(&cornu__average_pooling1d_class, config);
 }
 
 CornuLayer *cornu_max_pooling2d_from(const CornuPooling2dConfig *config)
 {
-    const CornuPooling3dConfig common = of_image(config);
-    return max_2d(&common);
+    return from_image(&cornu__max_pooling2d_class, config);
 }
 
 CornuLayer *cornu_average_pooling2d_from(const CornuPooling2dConfig *config)
 {
-    const CornuPooling3dConfig common = of_image(config);
-    return average_2d(&common);
+    return from_image(&cornu__average_pooling2d_class, config);
 }
 
-CornuLayer *cornu_max_pooling3d_from(const CornuPooling3dConfig *config) { return max_3d(config); }
+CornuLayer *cornu_max_pooling3d_from(const CornuPooling3dConfig *config)
+{
+    return cornu__layer_from(&cornu__max_pooling3d_class, config);
+}
+
 CornuLayer *cornu_average_pooling3d_from(const CornuPooling3dConfig *config)
 {
-    return average_3d(config);
+    return cornu__layer_from(&cornu__average_pooling3d_class, config);
 }

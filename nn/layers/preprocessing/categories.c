@@ -106,7 +106,14 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
                                   in_count > 1 ? in[1] : NULL);
 }
 
-static CornuLayer *from(const void *config) { return cornu_category_encoding_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    CornuCategoryEncodingConfig *config = &((CategoryEncoding *)layer)->config;
+    const char                  *name = cornu_layer_name(layer);
+    CORNU__TRY(cornu__positive(name, "num_tokens", config->num_tokens));
+    return cornu__check_output_mode(name, &config->output_mode, CORNU_MULTI_HOT_OUTPUT,
+                                    CORNU_ONE_HOT_OUTPUT, CORNU_COUNT_OUTPUT);
+}
 
 static const CornuField fields[] = {
     { "num_tokens", CORNU_FIELD_INTEGER, offsetof(CornuCategoryEncodingConfig, num_tokens) },
@@ -117,22 +124,11 @@ static const CornuField fields[] = {
 const CornuLayerClass cornu__category_encoding_class = {
     .class_name = "CategoryEncoding", .size = sizeof(CategoryEncoding), .build_many = build,
     .call_many = call, .mask = cornu__no_mask, .takes_integers = true,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, CategoryEncoding, from),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, CategoryEncoding, resolve),
                                        .operands = "count_weights", .one_operand = true },
 };
 
 CornuLayer *cornu_category_encoding_from(const CornuCategoryEncodingConfig *config)
 {
-    const char     *name = config->name ? config->name : "category_encoding";
-    CornuOutputMode mode = config->output_mode;
-    if (cornu__positive(name, "num_tokens", config->num_tokens) ||
-        cornu__check_output_mode(name, &mode, CORNU_MULTI_HOT_OUTPUT, CORNU_ONE_HOT_OUTPUT,
-                                 CORNU_COUNT_OUTPUT))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__category_encoding_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    ((CategoryEncoding *)layer)->config.num_tokens = config->num_tokens;
-    ((CategoryEncoding *)layer)->config.output_mode = mode;
-    return layer;
+    return cornu__layer_from(&cornu__category_encoding_class, config);
 }

@@ -46,26 +46,12 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu__encode(layer, indices, config->output_mode, count + 1, NULL);
 }
 
-static CornuLayer *from(const void *config) { return cornu_discretization_from(config); }
-
-static const CornuField fields[] = {
-    { "bin_boundaries", CORNU_FIELD_NUMBERS, offsetof(CornuDiscretizationConfig, bin_boundaries) },
-    { "num_bins", CORNU_FIELD_INTEGER_OR_NONE, offsetof(CornuDiscretizationConfig, num_bins) },
-    { "epsilon", CORNU_FIELD_NUMBER, offsetof(CornuDiscretizationConfig, epsilon) },
-    { "output_mode", CORNU_FIELD_OUTPUT_MODE, offsetof(CornuDiscretizationConfig, output_mode) },
-    { 0 },
-};
-
-const CornuLayerClass cornu__discretization_class = {
-    .class_name = "Discretization", .size = sizeof(Discretization), .build = build, .call = call,
-    .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Discretization, from),
-                                       .never_trains = true },
-};
-
-static CornuStatus check(const char *name, const CornuDiscretizationConfig *config)
+static CornuStatus resolve(CornuLayer *layer)
 {
-    const CornuNumbers *bounds = &config->bin_boundaries;
+    CornuDiscretizationConfig *config = &((Discretization *)layer)->config;
+    CornuNumbers              *bounds = &config->bin_boundaries;
+    const char                *name = cornu_layer_name(layer);
+    config->epsilon = cornu__number(config->epsilon, 0.01);
     if (!bounds->values && config->num_bins < 1)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: neither .bin_boundaries nor .num_bins of 1 or "
                            "more is given, expected one", name);
@@ -82,27 +68,29 @@ static CornuStatus check(const char *name, const CornuDiscretizationConfig *conf
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .bin_boundaries have %g before %g, "
                                "expected ascending numbers", name, bounds->values[i - 1],
                                bounds->values[i]);
-    return CORNU_OK;
+    CORNU__TRY(cornu__check_output_mode(name, &config->output_mode, CORNU_INT_OUTPUT,
+                                        CORNU_INT_OUTPUT, CORNU_COUNT_OUTPUT));
+    return cornu__layer_copy_numbers(layer, bounds);
 }
+
+static const CornuField fields[] = {
+    { "bin_boundaries", CORNU_FIELD_NUMBERS, offsetof(CornuDiscretizationConfig, bin_boundaries) },
+    { "num_bins", CORNU_FIELD_INTEGER_OR_NONE, offsetof(CornuDiscretizationConfig, num_bins) },
+    { "epsilon", CORNU_FIELD_NUMBER, offsetof(CornuDiscretizationConfig, epsilon) },
+    { "output_mode", CORNU_FIELD_OUTPUT_MODE, offsetof(CornuDiscretizationConfig, output_mode) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__discretization_class = {
+    .class_name = "Discretization", .size = sizeof(Discretization), .build = build, .call = call,
+    .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Discretization, resolve),
+                                       .never_trains = true },
+};
 
 CornuLayer *cornu_discretization_from(const CornuDiscretizationConfig *config)
 {
-    const char               *name = config->name ? config->name : "discretization";
-    CornuDiscretizationConfig to = *config;
-    to.name = to.dtype = NULL;
-    to.epsilon = cornu__number(to.epsilon, 0.01);
-    if (check(name, &to) ||
-        cornu__check_output_mode(name, &to.output_mode, CORNU_INT_OUTPUT, CORNU_INT_OUTPUT,
-                                 CORNU_COUNT_OUTPUT))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__discretization_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    ((Discretization *)layer)->config = to;
-    if (!cornu__layer_copy_numbers(layer, &((Discretization *)layer)->config.bin_boundaries))
-        return layer;
-    cornu_layer_free(layer);
-    return cornu__null();
+    return cornu__layer_from(&cornu__discretization_class, config);
 }
 
 /* ---- Boundaries from data ---- */

@@ -64,7 +64,21 @@ static CornuStatus hashing_call(const CornuLayer *layer, const CornuArray *in, i
     return CORNU_OK;
 }
 
-static CornuLayer *hashing_from(const void *config) { return cornu_hashing_from(config); }
+static CornuStatus hashing_resolve(CornuLayer *layer)
+{
+    Hashing            *self = (Hashing *)layer;
+    CornuHashingConfig *config = &self->config;
+    const char         *name = cornu_layer_name(layer);
+    CORNU__TRY(cornu__positive(name, "num_bins", config->num_bins));
+    CORNU__TRY(cornu__check_output_mode(name, &config->output_mode, CORNU_INT_OUTPUT,
+                                        CORNU_INT_OUTPUT, CORNU_COUNT_OUTPUT));
+    CORNU__TRY(cornu__read_salt(name, &config->salt, self->key));
+    if (config->mask_value && config->mask_string)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .mask_value and .mask_string are given, "
+                           "expected one", name);
+    CORNU__TRY(cornu__layer_copy_text(layer, &config->mask_string));
+    return cornu__layer_copy_numbers(layer, &config->salt);
+}
 
 #define HASHING(name) offsetof(CornuHashingConfig, name)
 static const CornuField hashing_fields[] = {
@@ -80,33 +94,13 @@ const CornuLayerClass cornu__hashing_class = {
     .class_name = "Hashing", .size = sizeof(Hashing), .types = cornu__host_types,
     .call_many = cornu__host_call_refused, .mask = cornu__no_mask, .takes_integers = true,
     .host_type = hashing_type, .host_call = hashing_call,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(hashing_fields, Hashing, hashing_from),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(hashing_fields, Hashing, hashing_resolve),
                                        .never_typed = true },
 };
 
 CornuLayer *cornu_hashing_from(const CornuHashingConfig *config)
 {
-    const char        *name = config->name ? config->name : "hashing";
-    CornuHashingConfig to = *config;
-    uint64_t           key[2] = { 0 };
-    to.name = to.dtype = NULL;
-    if (cornu__positive(name, "num_bins", to.num_bins) ||
-        cornu__check_output_mode(name, &to.output_mode, CORNU_INT_OUTPUT, CORNU_INT_OUTPUT,
-                                 CORNU_COUNT_OUTPUT) || cornu__read_salt(name, &to.salt, key))
-        return cornu__null();
-    if (to.mask_value && to.mask_string)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: both .mask_value and .mask_string are "
-                                "given, expected one", name);
-    CornuLayer *layer = cornu_layer_create(&cornu__hashing_class, config->name, config->dtype);
-    if (!layer) return NULL;
-    Hashing *self = (Hashing *)layer;
-    self->config = to;
-    memcpy(self->key, key, sizeof key);
-    if (!cornu__layer_copy_text(layer, &self->config.mask_string) &&
-        !cornu__layer_copy_numbers(layer, &self->config.salt))
-        return layer;
-    cornu_layer_free(layer);
-    return cornu__null();
+    return cornu__layer_from(&cornu__hashing_class, config);
 }
 
 /* ---- HashedCrossing ---- */
@@ -157,7 +151,14 @@ static CornuStatus crossing_call(const CornuLayer *layer, const CornuArray *in, 
     return CORNU_OK;
 }
 
-static CornuLayer *crossing_from(const void *config) { return cornu_hashed_crossing_from(config); }
+static CornuStatus crossing_resolve(CornuLayer *layer)
+{
+    CornuHashedCrossingConfig *config = &((Crossing *)layer)->config;
+    const char                *name = cornu_layer_name(layer);
+    CORNU__TRY(cornu__positive(name, "num_bins", config->num_bins));
+    return cornu__check_output_mode(name, &config->output_mode, CORNU_INT_OUTPUT, CORNU_INT_OUTPUT,
+                                    CORNU_ONE_HOT_OUTPUT);
+}
 
 static const CornuField crossing_fields[] = {
     { "num_bins", CORNU_FIELD_INTEGER, offsetof(CornuHashedCrossingConfig, num_bins) },
@@ -169,22 +170,11 @@ const CornuLayerClass cornu__hashed_crossing_class = {
     .class_name = "HashedCrossing", .size = sizeof(Crossing), .types = cornu__host_types,
     .call_many = cornu__host_call_refused, .mask = cornu__no_mask, .takes_integers = true,
     .host_type = crossing_type, .host_call = crossing_call,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(crossing_fields, Crossing, crossing_from),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(crossing_fields, Crossing, crossing_resolve),
                                        .never_typed = true },
 };
 
 CornuLayer *cornu_hashed_crossing_from(const CornuHashedCrossingConfig *config)
 {
-    const char     *name = config->name ? config->name : "hashed_crossing";
-    CornuOutputMode mode = config->output_mode;
-    if (cornu__positive(name, "num_bins", config->num_bins) ||
-        cornu__check_output_mode(name, &mode, CORNU_INT_OUTPUT, CORNU_INT_OUTPUT,
-                                 CORNU_ONE_HOT_OUTPUT))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__hashed_crossing_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    ((Crossing *)layer)->config.num_bins = config->num_bins;
-    ((Crossing *)layer)->config.output_mode = mode;
-    return layer;
+    return cornu__layer_from(&cornu__hashed_crossing_class, config);
 }

@@ -220,8 +220,6 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu_op_multiply(y, cornu_op_convert(idf_of(self, call), layer->compute));
 }
 
-static CornuLayer *from(const void *config) { return cornu_integer_lookup_from(config); }
-
 #define LOOKUP(name) offsetof(CornuIntegerLookupConfig, name)
 static const CornuField fields[] = {
     { "max_tokens", CORNU_FIELD_INTEGER_OR_NONE, LOOKUP(max_tokens) },
@@ -296,35 +294,33 @@ static CornuStatus read_asset(CornuLayer *layer, const char *bytes, size_t size)
     return sort(self, cornu_layer_name(layer));
 }
 
+static CornuStatus resolve(CornuLayer *layer)
+{
+    Lookup                   *self = (Lookup *)layer;
+    CornuIntegerLookupConfig *config = &self->config;
+    const char               *name = cornu_layer_name(layer);
+    config->max_tokens = cornu__integer(config->max_tokens, 0);
+    if (config->num_oov_indices == 0) config->num_oov_indices = 1;
+    if (config->oov_token == 0) config->oov_token = -1;
+    CORNU__TRY(cornu__check_output_mode(name, &config->output_mode, CORNU_INT_OUTPUT,
+                                        CORNU_INT_OUTPUT, CORNU_TF_IDF_OUTPUT));
+    CORNU__TRY(check(name, config));
+    CORNU__TRY(cornu__layer_copy_numbers(layer, &config->vocabulary));
+    CORNU__TRY(cornu__layer_copy_numbers(layer, &config->idf_weights));
+    return sort(self, name);
+}
+
 const CornuLayerClass cornu__integer_lookup_class = {
     .class_name = "IntegerLookup", .size = sizeof(Lookup), .build = build, .call = call,
     .mask = cornu__no_mask, .takes_integers = true,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Lookup, from),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Lookup, resolve),
                                        .asset = "vocabulary.txt", .needs_asset = needs_asset,
                                        .read_asset = read_asset },
 };
 
 CornuLayer *cornu_integer_lookup_from(const CornuIntegerLookupConfig *config)
 {
-    const char              *name = config->name ? config->name : "integer_lookup";
-    CornuIntegerLookupConfig to = *config;
-    to.name = to.dtype = NULL;
-    to.max_tokens = cornu__integer(to.max_tokens, 0);
-    if (to.num_oov_indices == 0) to.num_oov_indices = 1;
-    if (to.oov_token == 0) to.oov_token = -1;
-    if (cornu__check_output_mode(name, &to.output_mode, CORNU_INT_OUTPUT, CORNU_INT_OUTPUT,
-                                 CORNU_TF_IDF_OUTPUT) || check(name, &to))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__integer_lookup_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    Lookup *self = (Lookup *)layer;
-    self->config = to;
-    if (!cornu__layer_copy_numbers(layer, &self->config.vocabulary) &&
-        !cornu__layer_copy_numbers(layer, &self->config.idf_weights) && !sort(self, name))
-        return layer;
-    cornu_layer_free(layer);
-    return cornu__null();
+    return cornu__layer_from(&cornu__integer_lookup_class, config);
 }
 
 json_t *cornu__integer_lookup_vocabulary(const CornuLayer *layer, int64_t *specials)

@@ -131,34 +131,10 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
 
 /* ---- Class and constructor ---- */
 
-static CornuLayer *from(const void *config) { return cornu_mel_spectrogram_from(config); }
-
-#define AT(field) offsetof(CornuMelSpectrogramConfig, field)
-static const CornuField fields[] = {
-    { "fft_length", CORNU_FIELD_INTEGER, AT(fft_length) },
-    { "sequence_stride", CORNU_FIELD_INTEGER, AT(sequence_stride) },
-    { "sequence_length", CORNU_FIELD_INTEGER, AT(sequence_length) },
-    { "window", CORNU_FIELD_TEXT_OR_NONE, AT(window) },
-    { "sampling_rate", CORNU_FIELD_INTEGER, AT(sampling_rate) },
-    { "num_mel_bins", CORNU_FIELD_INTEGER, AT(num_mel_bins) },
-    { "min_freq", CORNU_FIELD_NUMBER, AT(min_freq) },
-    { "max_freq", CORNU_FIELD_NUMBER, AT(max_freq) },
-    { "power_to_db", CORNU_FIELD_NOT, AT(no_power_to_db) },
-    { "top_db", CORNU_FIELD_NUMBER, AT(top_db) },
-    { "mag_exp", CORNU_FIELD_NUMBER, AT(mag_exp) },
-    { "min_power", CORNU_FIELD_NUMBER, AT(min_power) },
-    { "ref_power", CORNU_FIELD_NUMBER, AT(ref_power) },
-    { 0 },
-};
-
-const CornuLayerClass cornu__mel_spectrogram_class = {
-    .class_name = "MelSpectrogram", .size = sizeof(Mel), .build = build, .call = call,
-    .mask = cornu__no_mask, .keeps_dtypes = true,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Mel, from) },
-};
-
-static CornuStatus resolve(const char *name, CornuMelSpectrogramConfig *to)
+static CornuStatus resolve(CornuLayer *layer)
 {
+    CornuMelSpectrogramConfig *to = &((Mel *)layer)->config;
+    const char                *name = cornu_layer_name(layer);
     const struct { const char *argument; int64_t *value, usual; } whole[] = {
         { "fft_length", &to->fft_length, 2048 },
         { "sequence_stride", &to->sequence_stride, 512 },
@@ -196,13 +172,31 @@ static CornuStatus resolve(const char *name, CornuMelSpectrogramConfig *to)
     return CORNU_OK;
 }
 
+#define AT(field) offsetof(CornuMelSpectrogramConfig, field)
+static const CornuField fields[] = {
+    { "fft_length", CORNU_FIELD_INTEGER, AT(fft_length) },
+    { "sequence_stride", CORNU_FIELD_INTEGER, AT(sequence_stride) },
+    { "sequence_length", CORNU_FIELD_INTEGER, AT(sequence_length) },
+    { "window", CORNU_FIELD_TEXT_OR_NONE, AT(window) },
+    { "sampling_rate", CORNU_FIELD_INTEGER, AT(sampling_rate) },
+    { "num_mel_bins", CORNU_FIELD_INTEGER, AT(num_mel_bins) },
+    { "min_freq", CORNU_FIELD_NUMBER, AT(min_freq) },
+    { "max_freq", CORNU_FIELD_NUMBER, AT(max_freq) },
+    { "power_to_db", CORNU_FIELD_NOT, AT(no_power_to_db) },
+    { "top_db", CORNU_FIELD_NUMBER, AT(top_db) },
+    { "mag_exp", CORNU_FIELD_NUMBER, AT(mag_exp) },
+    { "min_power", CORNU_FIELD_NUMBER, AT(min_power) },
+    { "ref_power", CORNU_FIELD_NUMBER, AT(ref_power) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__mel_spectrogram_class = {
+    .class_name = "MelSpectrogram", .size = sizeof(Mel), .build = build, .call = call,
+    .mask = cornu__no_mask, .keeps_dtypes = true,
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Mel, resolve) },
+};
+
 CornuLayer *cornu_mel_spectrogram_from(const CornuMelSpectrogramConfig *config)
 {
-    CornuMelSpectrogramConfig to = *config;
-    to.name = to.dtype = NULL;
-    if (resolve(config->name ? config->name : "mel_spectrogram", &to)) return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__mel_spectrogram_class, config->name,
-                                           config->dtype);
-    if (layer) ((Mel *)layer)->config = to;
-    return layer;
+    return cornu__layer_from(&cornu__mel_spectrogram_class, config);
 }

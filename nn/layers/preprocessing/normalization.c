@@ -112,7 +112,31 @@ static void free_adapted(CornuLayer *layer)
     cornu__release(((Normalization *)layer)->adapted);
 }
 
-static CornuLayer *from(const void *config) { return cornu_normalization_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    CornuNormalizationConfig *config = &((Normalization *)layer)->config;
+    const char   *name = cornu_layer_name(layer);
+    const double  variance = cornu__number(config->variance, 0.0);
+    CornuNumbers *means = &config->means, *variances = &config->variances;
+    if ((config->mean == 0.0) != (config->variance == 0.0))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is given without .%s, expected both or "
+                           "none", name, config->mean == 0.0 ? "variance" : "mean",
+                           config->mean == 0.0 ? "mean" : "variance");
+    if (!isfinite(config->mean) || !isfinite(variance) || variance < 0.0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .mean and .variance are %g and %g, expected "
+                           "finite ones, the variance 0 or more", name,
+                           cornu__number(config->mean, 0.0), variance);
+    if (!means->values != !variances->values ||
+        (means->values &&
+         (config->mean != 0.0 || !cornu_shape_equal(means->shape, variances->shape))))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .means and .variances are not both given, in "
+                           "one shape and without .mean", name);
+    CORNU__TRY(cornu__check_numbers(name, "means", means));
+    CORNU__TRY(cornu__check_numbers(name, "variances", variances));
+    CORNU__TRY(cornu__axes(name, &config->axis, config->axes));
+    CORNU__TRY(cornu__layer_copy_numbers(layer, means));
+    return cornu__layer_copy_numbers(layer, variances);
+}
 
 static const CornuField fields[] = {
     { "axis", CORNU_FIELD_ROW_AXES, offsetof(CornuNormalizationConfig, axes) },
@@ -127,45 +151,12 @@ static const CornuField fields[] = {
 const CornuLayerClass cornu__normalization_class = {
     .class_name = "Normalization", .size = sizeof(Normalization), .build = build, .call = call,
     .free = free_adapted,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Normalization, from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Normalization, resolve) },
 };
 
 CornuLayer *cornu_normalization_from(const CornuNormalizationConfig *config)
 {
-    const char  *name = config->name ? config->name : "normalization";
-    const double variance = cornu__number(config->variance, 0.0);
-    int64_t      axes[CORNU_MAX_RANK];
-    if ((config->mean == 0.0) != (config->variance == 0.0))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .%s is given without .%s, expected both "
-                                "or none", name, config->mean == 0.0 ? "variance" : "mean",
-                                config->mean == 0.0 ? "mean" : "variance");
-    if (!isfinite(config->mean) || !isfinite(variance) || variance < 0.0)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .mean and .variance are %g and %g, "
-                                "expected finite ones, the variance 0 or more", name,
-                                cornu__number(config->mean, 0.0), variance);
-    if (!config->means.values != !config->variances.values ||
-        (config->means.values && (config->mean != 0.0 ||
-                                  !cornu_shape_equal(config->means.shape,
-                                                     config->variances.shape))))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .means and .variances are not both given, "
-                                "in one shape and without .mean", name);
-    if (cornu__check_numbers(name, "means", &config->means) ||
-        cornu__check_numbers(name, "variances", &config->variances) ||
-        cornu__axes(name, config->axis, config->axes, axes))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__normalization_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    CornuNormalizationConfig *to = &((Normalization *)layer)->config;
-    *to = *config;
-    to->name = to->dtype = NULL;
-    to->axis = 0;
-    memcpy(to->axes, axes, sizeof axes);
-    if (!cornu__layer_copy_numbers(layer, &to->means) &&
-        !cornu__layer_copy_numbers(layer, &to->variances))
-        return layer;
-    cornu_layer_free(layer);
-    return cornu__null();
+    return cornu__layer_from(&cornu__normalization_class, config);
 }
 
 /* ---- Statistics of data ---- */

@@ -148,30 +148,6 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
 
 /* ---- Class and constructor ---- */
 
-static CornuLayer *from(const void *config) { return cornu_stft_spectrogram_from(config); }
-
-#define AT(field) offsetof(CornuStftSpectrogramConfig, field)
-static const CornuField fields[] = {
-    { "mode", CORNU_FIELD_TEXT, AT(mode) },
-    { "frame_length", CORNU_FIELD_INTEGER, AT(frame_length) },
-    { "frame_step", CORNU_FIELD_INTEGER_OR_NONE, AT(frame_step) },
-    { "fft_length", CORNU_FIELD_INTEGER_OR_NONE, AT(fft_length) },
-    { "window", CORNU_FIELD_TEXT_OR_NONE, AT(window) },
-    { "periodic", CORNU_FIELD_FLAG, AT(periodic) },
-    { "scaling", CORNU_FIELD_TEXT_OR_NONE, AT(scaling) },
-    { "padding", CORNU_FIELD_PADDING, AT(padding) },
-    { "data_format", CORNU_FIELD_DATA_FORMAT, AT(data_format) },
-    { "expand_dims", CORNU_FIELD_FLAG, AT(expand_dims) },
-    { 0 },
-};
-
-const CornuLayerClass cornu__stft_spectrogram_class = {
-    .class_name = "STFTSpectrogram", .size = sizeof(Spectrogram), .build = build, .call = call,
-    .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ .label = "stft_spectrogram",
-                                       CORNU__SAVED(fields, Spectrogram, from) },
-};
-
 /* One of the names, as a constant; NULL for others. */
 static const char *one_of(const char *const *names, const char *text)
 {
@@ -179,13 +155,14 @@ static const char *one_of(const char *const *names, const char *text)
     return *names;
 }
 
-static CornuStatus resolve(const char *name, CornuStftSpectrogramConfig *to)
+static CornuStatus resolve(CornuLayer *layer)
 {
     static const char *const modes[] = { "log", "magnitude", "psd", "real", "imag", "stft", NULL };
     static const char *const scalings[] = { "density", "spectrum", "none", NULL };
+    CornuStftSpectrogramConfig *to = &((Spectrogram *)layer)->config;
+    const char *name = cornu_layer_name(layer);
     const char *mode = to->mode ? to->mode : "log";
     const char *scaling = to->scaling ? to->scaling : "density";
-    to->name = to->dtype = NULL;
     if (!(to->mode = one_of(modes, mode)))
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .mode is \"%.60s\", expected log, "
                            "magnitude, psd, real, imag or stft", name, mode);
@@ -208,24 +185,34 @@ static CornuStatus resolve(const char *name, CornuStftSpectrogramConfig *to)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .fft_length is %lld, expected at least the "
                            ".frame_length, %lld", name, (long long)to->fft_length,
                            (long long)to->frame_length);
-    return CORNU_OK;
+    if (!strcmp(to->scaling, "none")) to->scaling = NULL;
+    if (!strcmp(to->window, "none")) to->window = NULL;
+    return cornu__layer_copy_text(layer, &to->window);
 }
+
+#define AT(field) offsetof(CornuStftSpectrogramConfig, field)
+static const CornuField fields[] = {
+    { "mode", CORNU_FIELD_TEXT, AT(mode) },
+    { "frame_length", CORNU_FIELD_INTEGER, AT(frame_length) },
+    { "frame_step", CORNU_FIELD_INTEGER_OR_NONE, AT(frame_step) },
+    { "fft_length", CORNU_FIELD_INTEGER_OR_NONE, AT(fft_length) },
+    { "window", CORNU_FIELD_TEXT_OR_NONE, AT(window) },
+    { "periodic", CORNU_FIELD_FLAG, AT(periodic) },
+    { "scaling", CORNU_FIELD_TEXT_OR_NONE, AT(scaling) },
+    { "padding", CORNU_FIELD_PADDING, AT(padding) },
+    { "data_format", CORNU_FIELD_DATA_FORMAT, AT(data_format) },
+    { "expand_dims", CORNU_FIELD_FLAG, AT(expand_dims) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__stft_spectrogram_class = {
+    .class_name = "STFTSpectrogram", .size = sizeof(Spectrogram), .build = build, .call = call,
+    .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ .label = "stft_spectrogram",
+                                       CORNU__TRAINED(fields, Spectrogram, resolve) },
+};
 
 CornuLayer *cornu_stft_spectrogram_from(const CornuStftSpectrogramConfig *config)
 {
-    CornuStftSpectrogramConfig to = *config;
-    if (resolve(config->name ? config->name : "stft_spectrogram", &to)) return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__stft_spectrogram_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    char *window = cornu__copy_text(to.window);
-    if (!window || cornu__layer_keep(layer, window)) {
-        cornu_layer_free(layer);
-        return cornu__null();
-    }
-    to.window = strcmp(window, "none") ? window : NULL;
-    if (!strcmp(to.scaling, "none")) to.scaling = NULL;
-    ((Spectrogram *)layer)->config = to;
-    layer->frozen = config->frozen;
-    return layer;
+    return cornu__layer_from(&cornu__stft_spectrogram_class, config);
 }

@@ -98,7 +98,6 @@ CornuStatus cornu__adapt_string_lookup(const CornuAdaptConfig *config)
 
 /* ---- Class ---- */
 
-static CornuLayer *from(const void *config) { return cornu_string_lookup_from(config); }
 static void free_lookup(CornuLayer *layer) { cornu__string_index_free(&((Lookup *)layer)->index); }
 
 #define LOOKUP(name) offsetof(CornuStringLookupConfig, name)
@@ -145,16 +144,6 @@ static CornuStatus read_asset(CornuLayer *layer, const char *bytes, size_t size)
     return keep_arguments(layer);
 }
 
-const CornuLayerClass cornu__string_lookup_class = {
-    .class_name = "StringLookup", .size = sizeof(Lookup), .types = cornu__host_types,
-    .call_many = cornu__host_call_refused, .mask = cornu__no_mask, .takes_integers = true,
-    .free = free_lookup, .host_type = type_of, .host_call = call,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Lookup, from), .never_typed = true,
-                                       .asset = "vocabulary.txt", .needs_asset = needs_asset,
-                                       .read_asset = read_asset, .array = "idf_weights",
-                                       .get_array = get_array, .set_array = set_array },
-};
-
 static CornuStatus check(const char *name, const CornuStringLookupConfig *c)
 {
     const int64_t oov = cornu__integer(c->num_oov_indices, 1);
@@ -180,48 +169,54 @@ static CornuStatus check(const char *name, const CornuStringLookupConfig *c)
     return CORNU_OK;
 }
 
+static CornuStatus resolve(CornuLayer *layer)
+{
+    Lookup                  *self = (Lookup *)layer;
+    CornuStringLookupConfig *config = &self->config;
+    CornuStringIndex        *index = &self->index;
+    const char              *name = cornu_layer_name(layer);
+    config->max_tokens = cornu__integer(config->max_tokens, 0);
+    const int64_t places = cornu__integer(config->vocabulary_size, 0);
+    config->vocabulary_size = places;
+    if (config->num_oov_indices == 0) config->num_oov_indices = 1;
+    if (!config->oov_token) config->oov_token = "[UNK]";
+    if (!config->encoding) config->encoding = "utf-8";
+    index->salted = config->salt.values != NULL;
+    CORNU__TRY(cornu__check_output_mode(name, &config->output_mode, CORNU_INT_OUTPUT,
+                                        CORNU_INT_OUTPUT, CORNU_TF_IDF_OUTPUT));
+    CORNU__TRY(check(name, config));
+    CORNU__TRY(cornu__read_salt(name, &config->salt, index->key));
+    CORNU__TRY(cornu__layer_copy_text(layer, &config->mask_token));
+    CORNU__TRY(cornu__layer_copy_text(layer, &config->oov_token));
+    CORNU__TRY(cornu__layer_copy_text(layer, &config->encoding));
+    CORNU__TRY(cornu__layer_copy_texts(layer, &config->vocabulary));
+    CORNU__TRY(cornu__layer_copy_numbers(layer, &config->idf_weights));
+    CORNU__TRY(cornu__layer_copy_numbers(layer, &config->salt));
+    index->oov = cornu__integer(config->num_oov_indices, 1);
+    index->mask_token = config->mask_token;
+    index->oov_token = config->oov_token;
+    index->mode = config->output_mode;
+    index->invert = config->invert;
+    index->pad = config->pad_to_max_tokens;
+    index->max_tokens = config->max_tokens;
+    index->places = places;
+    config->vocabulary_size = 0;
+    index->given = config->vocabulary.values != NULL;
+    return index->given ? cornu__string_index_set(index, name, config->vocabulary,
+                                                  &config->idf_weights) : CORNU_OK;
+}
+
+const CornuLayerClass cornu__string_lookup_class = {
+    .class_name = "StringLookup", .size = sizeof(Lookup), .types = cornu__host_types,
+    .call_many = cornu__host_call_refused, .mask = cornu__no_mask, .takes_integers = true,
+    .free = free_lookup, .host_type = type_of, .host_call = call,
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Lookup, resolve), .never_typed = true,
+                                       .asset = "vocabulary.txt", .needs_asset = needs_asset,
+                                       .read_asset = read_asset, .array = "idf_weights",
+                                       .get_array = get_array, .set_array = set_array },
+};
+
 CornuLayer *cornu_string_lookup_from(const CornuStringLookupConfig *config)
 {
-    const char             *name = config->name ? config->name : "string_lookup";
-    CornuStringLookupConfig to = *config;
-    to.name = to.dtype = NULL;
-    to.max_tokens = cornu__integer(to.max_tokens, 0);
-    to.vocabulary_size = cornu__integer(to.vocabulary_size, 0);
-    if (to.num_oov_indices == 0) to.num_oov_indices = 1;
-    if (!to.oov_token) to.oov_token = "[UNK]";
-    if (!to.encoding) to.encoding = "utf-8";
-    CornuStringIndex index = { .salted = to.salt.values != NULL };
-    if (cornu__check_output_mode(name, &to.output_mode, CORNU_INT_OUTPUT, CORNU_INT_OUTPUT,
-                                 CORNU_TF_IDF_OUTPUT) || check(name, &to) ||
-        cornu__read_salt(name, &to.salt, index.key))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__string_lookup_class, config->name,
-                                           config->dtype);
-    if (!layer) return NULL;
-    Lookup *self = (Lookup *)layer;
-    self->config = to;
-    if (cornu__layer_copy_text(layer, &self->config.mask_token) ||
-        cornu__layer_copy_text(layer, &self->config.oov_token) ||
-        cornu__layer_copy_text(layer, &self->config.encoding) ||
-        cornu__layer_copy_texts(layer, &self->config.vocabulary) ||
-        cornu__layer_copy_numbers(layer, &self->config.idf_weights) ||
-        cornu__layer_copy_numbers(layer, &self->config.salt))
-        goto fail;
-    index.oov = cornu__integer(to.num_oov_indices, 1);
-    index.mask_token = self->config.mask_token;
-    index.oov_token = self->config.oov_token;
-    index.mode = to.output_mode;
-    index.invert = to.invert;
-    index.pad = to.pad_to_max_tokens;
-    index.max_tokens = to.max_tokens;
-    index.places = to.vocabulary_size;
-    self->config.vocabulary_size = 0;
-    index.given = to.vocabulary.values != NULL;
-    self->index = index;
-    if (!index.given || !cornu__string_index_set(&self->index, name, self->config.vocabulary,
-                                                 &self->config.idf_weights))
-        return layer;
-fail:
-    cornu_layer_free(layer);
-    return cornu__null();
+    return cornu__layer_from(&cornu__string_lookup_class, config);
 }

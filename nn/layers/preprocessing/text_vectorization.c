@@ -187,7 +187,6 @@ CornuStatus cornu__adapt_text_vectorization(const CornuAdaptConfig *config)
 
 /* ---- Class ---- */
 
-static CornuLayer *from(const void *config) { return cornu_text_vectorization_from(config); }
 static void free_index(CornuLayer *layer)
 {
     cornu__string_index_free(&((Vectorization *)layer)->index);
@@ -240,14 +239,17 @@ static CornuStatus read_asset(CornuLayer *layer, const char *bytes, size_t size)
     return keep_arguments(layer);
 }
 
+static CornuStatus resolve(CornuLayer *layer);
+
 const CornuLayerClass cornu__text_vectorization_class = {
     .class_name = "TextVectorization", .size = sizeof(Vectorization), .types = cornu__host_types,
     .call_many = cornu__host_call_refused, .mask = cornu__no_mask, .takes_integers = true,
     .free = free_index, .host_type = type_of, .host_call = call,
     .keras = &(const CornuKerasClass){
-        CORNU__SAVED(fields, Vectorization, from), .never_typed = true, .asset = "vocabulary.txt",
-        .needs_asset = needs_asset, .read_asset = read_asset, .array = "idf_weights",
-        .array_folder = "_lookup_layer", .get_array = get_array, .set_array = set_array,
+        CORNU__CONFIG(fields, Vectorization, resolve), .never_typed = true,
+        .asset = "vocabulary.txt", .needs_asset = needs_asset, .read_asset = read_asset,
+        .array = "idf_weights", .array_folder = "_lookup_layer", .get_array = get_array,
+        .set_array = set_array,
     },
 };
 
@@ -306,48 +308,42 @@ static CornuStatus check(const char *name, const CornuTextVectorizationConfig *c
     return CORNU_OK;
 }
 
-CornuLayer *cornu_text_vectorization_from(const CornuTextVectorizationConfig *config)
+static CornuStatus resolve(CornuLayer *layer)
 {
-    const char                  *name = config->name ? config->name : "text_vectorization";
-    CornuTextVectorizationConfig to = *config;
-    CornuTextRules               rules = { .standardize = to.standardize, .split = to.split };
-    to.name = to.dtype = NULL;
-    to.max_tokens = cornu__integer(to.max_tokens, 0);
-    to.vocabulary_size = cornu__integer(to.vocabulary_size, 0);
-    to.output_sequence_length = cornu__integer(to.output_sequence_length, 0);
-    if (cornu__check_output_mode(name, &to.output_mode, CORNU_INT_OUTPUT, CORNU_INT_OUTPUT,
-                                 CORNU_TF_IDF_OUTPUT) || check(name, &to) ||
-        read_ngrams(name, &to, rules.ngrams))
-        return cornu__null();
+    Vectorization                *self = (Vectorization *)layer;
+    CornuTextVectorizationConfig *config = &self->config;
+    const char                   *name = cornu_layer_name(layer);
+    self->rules = (CornuTextRules){ .standardize = config->standardize, .split = config->split };
+    config->max_tokens = cornu__integer(config->max_tokens, 0);
+    config->output_sequence_length = cornu__integer(config->output_sequence_length, 0);
+    CORNU__TRY(cornu__check_output_mode(name, &config->output_mode, CORNU_INT_OUTPUT,
+                                        CORNU_INT_OUTPUT, CORNU_TF_IDF_OUTPUT));
+    CORNU__TRY(check(name, config));
+    CORNU__TRY(read_ngrams(name, config, self->rules.ngrams));
     /* The lookup checks its arguments and copies what is given. */
     CornuLayer *lookup = cornu_string_lookup(
-        .vocabulary = to.vocabulary, .max_tokens = to.max_tokens, .mask_token = "",
-        .output_mode = to.output_mode, .pad_to_max_tokens = to.pad_to_max_tokens,
-        .idf_weights = to.idf_weights, .vocabulary_size = to.vocabulary_size,
-        .encoding = to.encoding, .name = name);
-    CornuLayer *layer = lookup ? cornu_layer_create(&cornu__text_vectorization_class, config->name,
-                                                    config->dtype) : NULL;
-    if (!to.encoding) to.encoding = "utf-8";
-    if (layer) {
-        Vectorization    *self = (Vectorization *)layer;
-        CornuStringIndex *index = cornu__string_lookup_index(lookup);
-        self->config = to;
-        self->config.vocabulary_size = 0;
-        self->rules = rules;
-        self->index = *index;
-        self->index.tokens = index->tokens;
-        self->index.mask_token = "";
-        self->index.oov_token = "[UNK]";
-        index->tokens = (CornuTokens){ 0 };
-        index->idf = NULL;
-        if (cornu__layer_copy_text(layer, &self->config.encoding) ||
-            cornu__layer_copy_texts(layer, &self->config.vocabulary) ||
-            cornu__layer_copy_numbers(layer, &self->config.idf_weights) ||
-            cornu__layer_copy_numbers(layer, &self->config.ngram_sizes)) {
-            cornu_layer_free(layer);
-            layer = NULL;
-        }
-    }
+        .vocabulary = config->vocabulary, .max_tokens = config->max_tokens, .mask_token = "",
+        .output_mode = config->output_mode, .pad_to_max_tokens = config->pad_to_max_tokens,
+        .idf_weights = config->idf_weights,
+        .vocabulary_size = cornu__integer(config->vocabulary_size, 0),
+        .encoding = config->encoding, .name = name);
+    if (!lookup) return cornu_error_status();
+    CornuStringIndex *index = cornu__string_lookup_index(lookup);
+    self->index = *index;
+    self->index.mask_token = "";
+    self->index.oov_token = "[UNK]";
+    index->tokens = (CornuTokens){ 0 };
+    index->idf = NULL;
     cornu_layer_free(lookup);
-    return layer ? layer : cornu__null();
+    config->vocabulary_size = 0;
+    if (!config->encoding) config->encoding = "utf-8";
+    CORNU__TRY(cornu__layer_copy_text(layer, &config->encoding));
+    CORNU__TRY(cornu__layer_copy_texts(layer, &config->vocabulary));
+    CORNU__TRY(cornu__layer_copy_numbers(layer, &config->idf_weights));
+    return cornu__layer_copy_numbers(layer, &config->ngram_sizes);
+}
+
+CornuLayer *cornu_text_vectorization_from(const CornuTextVectorizationConfig *config)
+{
+    return cornu__layer_from(&cornu__text_vectorization_class, config);
 }

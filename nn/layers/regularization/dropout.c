@@ -2,12 +2,20 @@
 
 #include <string.h>
 
-CornuStatus cornu__check_noise_shape(const char *layer, const int64_t *noise)
+CornuStatus cornu__resolve_share(const CornuLayer *layer, double *rate)
+{
+    *rate = cornu__number(*rate, 0.0);
+    if (*rate >= 0.0 && *rate <= 1.0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .rate is %g, expected 0 to 1",
+                       cornu_layer_name(layer), *rate);
+}
+
+CornuStatus cornu__check_noise_shape(const CornuLayer *layer, const int64_t *noise)
 {
     for (int i = 0; i < CORNU_MAX_RANK && noise[i] != 0; i++)
         if (noise[i] != CORNU_NONE && noise[i] < 1)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .noise_shape has %lld, expected 1 or more, "
-                               "or CORNU_NONE", layer, (long long)noise[i]);
+                               "or CORNU_NONE", cornu_layer_name(layer), (long long)noise[i]);
     return CORNU_OK;
 }
 
@@ -60,7 +68,12 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
                             layer->generator);
 }
 
-static CornuLayer *from(const void *config) { return cornu_dropout_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    CornuDropoutConfig *config = &((CornuDropoutLayer *)layer)->config;
+    CORNU__TRY(cornu__resolve_share(layer, &config->rate));
+    return cornu__check_noise_shape(layer, config->noise_shape);
+}
 
 static const CornuField fields[] = {
     { "rate", CORNU_FIELD_NUMBER, offsetof(CornuDropoutConfig, rate) },
@@ -71,21 +84,10 @@ static const CornuField fields[] = {
 const CornuLayerClass cornu__dropout_class = {
     .class_name = "Dropout", .size = sizeof(CornuDropoutLayer), .build = cornu__build_noise,
     .call = call,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, CornuDropoutLayer, from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, CornuDropoutLayer, resolve) },
 };
 
 CornuLayer *cornu_dropout_from(const CornuDropoutConfig *config)
 {
-    const char  *name = config->name ? config->name : "dropout";
-    const double rate = cornu__number(config->rate, 0.0);
-    if (!(rate >= 0.0 && rate <= 1.0))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .rate is %g, expected 0 to 1", name,
-                                rate);
-    if (cornu__check_noise_shape(name, config->noise_shape)) return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__dropout_class, config->name, config->dtype);
-    if (!layer) return NULL;
-    CornuDropoutConfig *to = &((CornuDropoutLayer *)layer)->config;
-    to->rate = rate;
-    memcpy(to->noise_shape, config->noise_shape, sizeof to->noise_shape);
-    return layer;
+    return cornu__layer_from(&cornu__dropout_class, config);
 }

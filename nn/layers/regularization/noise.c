@@ -90,8 +90,15 @@ static CornuTensor *alpha_call(CornuLayer *layer, const CornuCall *call, CornuTe
 
 /* ---- Layers with a rate ---- */
 
-static CornuLayer *gaussian_from(const void *config) { return cornu_gaussian_dropout_from(config); }
-static CornuLayer *alpha_from(const void *config) { return cornu_alpha_dropout_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    CornuDropoutConfig *config = &((CornuDropoutLayer *)layer)->config;
+    CORNU__TRY(cornu__resolve_rate(layer, "rate", &config->rate));
+    if (config->noise_shape[0] != 0 && !layer->kind->build)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .noise_shape is given, which the layer does "
+                           "not take", cornu_layer_name(layer));
+    return cornu__check_noise_shape(layer, config->noise_shape);
+}
 
 static const CornuField fields[] = {
     { "rate", CORNU_FIELD_NUMBER, offsetof(CornuDropoutConfig, rate) },
@@ -108,41 +115,21 @@ static const CornuField alpha_fields[] = {
 
 const CornuLayerClass cornu__gaussian_dropout_class = {
     .class_name = "GaussianDropout", .call = gaussian_call, COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, CornuDropoutLayer, gaussian_from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, CornuDropoutLayer, resolve) },
 };
 const CornuLayerClass cornu__alpha_dropout_class = {
     .class_name = "AlphaDropout", .build = cornu__build_noise, .call = alpha_call, COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(alpha_fields, CornuDropoutLayer, alpha_from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(alpha_fields, CornuDropoutLayer, resolve) },
 };
-
-static CornuLayer *create(const CornuLayerClass *kind, const CornuDropoutConfig *config,
-                          const char *label)
-{
-    const double rate = cornu__number(config->rate, 0.0);
-    if (!(rate >= 0.0 && rate < 1.0))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .rate is %g, expected 0 to 1, less "
-                                "than 1", config->name ? config->name : label, rate);
-    if (config->noise_shape[0] != 0 && kind != &cornu__alpha_dropout_class)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .noise_shape is given, which the layer "
-                                "does not take", config->name ? config->name : label);
-    if (cornu__check_noise_shape(config->name ? config->name : label, config->noise_shape))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
-    if (!layer) return NULL;
-    CornuDropoutConfig *to = &((CornuDropoutLayer *)layer)->config;
-    to->rate = rate;
-    memcpy(to->noise_shape, config->noise_shape, sizeof to->noise_shape);
-    return layer;
-}
 
 CornuLayer *cornu_gaussian_dropout_from(const CornuDropoutConfig *config)
 {
-    return create(&cornu__gaussian_dropout_class, config, "gaussian_dropout");
+    return cornu__layer_from(&cornu__gaussian_dropout_class, config);
 }
 
 CornuLayer *cornu_alpha_dropout_from(const CornuDropoutConfig *config)
 {
-    return create(&cornu__alpha_dropout_class, config, "alpha_dropout");
+    return cornu__layer_from(&cornu__alpha_dropout_class, config);
 }
 
 /* ---- GaussianNoise ---- */
@@ -160,7 +147,14 @@ static CornuTensor *noise_call(CornuLayer *layer, const CornuCall *call, CornuTe
     return term ? applied(x, NULL, term) : NULL;
 }
 
-static CornuLayer *noise_from(const void *config) { return cornu_gaussian_noise_from(config); }
+static CornuStatus noise_resolve(CornuLayer *layer)
+{
+    double *stddev = &((GaussianNoise *)layer)->config.stddev;
+    *stddev = cornu__number(*stddev, 0.0);
+    if (*stddev >= 0.0 && *stddev < INFINITY) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .stddev is %g, expected 0 or more",
+                       cornu_layer_name(layer), *stddev);
+}
 
 static const CornuField noise_fields[] = {
     { "stddev", CORNU_FIELD_NUMBER, offsetof(CornuGaussianNoiseConfig, stddev) },
@@ -169,17 +163,10 @@ static const CornuField noise_fields[] = {
 
 const CornuLayerClass cornu__gaussian_noise_class = {
     .class_name = "GaussianNoise", .size = sizeof(GaussianNoise), .call = noise_call,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(noise_fields, GaussianNoise, noise_from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(noise_fields, GaussianNoise, noise_resolve) },
 };
 
 CornuLayer *cornu_gaussian_noise_from(const CornuGaussianNoiseConfig *config)
 {
-    const double stddev = cornu__number(config->stddev, 0.0);
-    if (!(stddev >= 0.0 && stddev < INFINITY))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .stddev is %g, expected 0 or more",
-                                config->name ? config->name : "gaussian_noise", stddev);
-    CornuLayer *layer = cornu_layer_create(&cornu__gaussian_noise_class, config->name,
-                                           config->dtype);
-    if (layer) ((GaussianNoise *)layer)->config.stddev = stddev;
-    return layer;
+    return cornu__layer_from(&cornu__gaussian_noise_class, config);
 }

@@ -9,8 +9,11 @@ typedef struct {
     CornuDropoutConfig config;
 } CornuDropoutLayer;
 
-/* For constructors: CORNU_ERR_ARGUMENT for an extent below 1. */
-CornuStatus cornu__check_noise_shape(const char *layer, const int64_t *noise);
+/* For kind->resolve: replaces the default rate by 0; CORNU_ERR_ARGUMENT unless it is 0 to 1. */
+CornuStatus cornu__resolve_share(const CornuLayer *layer, double *rate);
+
+/* Likewise: CORNU_ERR_ARGUMENT for an extent below 1. */
+CornuStatus cornu__check_noise_shape(const CornuLayer *layer, const int64_t *noise);
 
 /* For class tables: kind->build, CORNU_ERR_SHAPE if the noise cannot be broadcast to the input. */
 CornuStatus cornu__build_noise(CornuLayer *layer, CornuShape input);

@@ -1,5 +1,5 @@
 /* SpatialDropout of sequences, images and volumes: whole channels. */
-#include "../layer_internal.h"
+#include "noise_internal.h"
 
 typedef struct {
     CornuLayer                base;
@@ -21,23 +21,10 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return y ? cornu_op_convert(y, cornu_tensor_type(x).dtype) : NULL;
 }
 
-static CornuLayer *create(const CornuLayerClass *kind, const char *label,
-                          const CornuSpatialDropoutConfig *config)
+static CornuStatus resolve(CornuLayer *layer)
 {
-    const double rate = cornu__number(config->rate, 0.0);
-    if (!(rate >= 0.0 && rate <= 1.0))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .rate is %g, expected 0 to 1",
-                                config->name ? config->name : label, rate);
-    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
-    if (!layer) return NULL;
-    ((SpatialDropout *)layer)->config.rate = rate;
-    ((SpatialDropout *)layer)->config.data_format = config->data_format;
-    return layer;
+    return cornu__resolve_share(layer, &((SpatialDropout *)layer)->config.rate);
 }
-
-static CornuLayer *from1d(const void *config) { return cornu_spatial_dropout1d_from(config); }
-static CornuLayer *from2d(const void *config) { return cornu_spatial_dropout2d_from(config); }
-static CornuLayer *from3d(const void *config) { return cornu_spatial_dropout3d_from(config); }
 
 #define RATE { "rate", CORNU_FIELD_NUMBER, offsetof(CornuSpatialDropoutConfig, rate) }
 static const CornuField sequence_fields[] = { RATE, { 0 } };   /* Keras' has no data_format */
@@ -51,31 +38,31 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__spatial_dropout1d_class = {
     .class_name = "SpatialDropout1D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(sequence_fields, SpatialDropout, from1d),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(sequence_fields, SpatialDropout, resolve),
                                        .never_trains = true },
 };
 const CornuLayerClass cornu__spatial_dropout2d_class = {
     .class_name = "SpatialDropout2D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, SpatialDropout, from2d),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, SpatialDropout, resolve),
                                        .never_trains = true },
 };
 const CornuLayerClass cornu__spatial_dropout3d_class = {
     .class_name = "SpatialDropout3D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, SpatialDropout, from3d),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, SpatialDropout, resolve),
                                        .never_trains = true },
 };
 
 CornuLayer *cornu_spatial_dropout1d_from(const CornuSpatialDropoutConfig *config)
 {
-    return create(&cornu__spatial_dropout1d_class, "spatial_dropout1d", config);
+    return cornu__layer_from(&cornu__spatial_dropout1d_class, config);
 }
 
 CornuLayer *cornu_spatial_dropout2d_from(const CornuSpatialDropoutConfig *config)
 {
-    return create(&cornu__spatial_dropout2d_class, "spatial_dropout2d", config);
+    return cornu__layer_from(&cornu__spatial_dropout2d_class, config);
 }
 
 CornuLayer *cornu_spatial_dropout3d_from(const CornuSpatialDropoutConfig *config)
 {
-    return create(&cornu__spatial_dropout3d_class, "spatial_dropout3d", config);
+    return cornu__layer_from(&cornu__spatial_dropout3d_class, config);
 }

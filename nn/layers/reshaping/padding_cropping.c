@@ -5,10 +5,12 @@
 
 /* Resolves the edges of so many axes from `around` or from themselves; by default all are `usual`.
  * Where all become 0, but `usual` is not, the first one stays CORNU_ZERO. */
-static CornuStatus resolve(const char *name, const char *argument, int64_t *around, int64_t usual,
-                           int axes, int64_t (*edges)[2])
+static CornuStatus resolve(const CornuLayer *layer, const char *argument, int64_t *around,
+                           int64_t usual, int64_t (*edges)[2])
 {
-    bool given = false, any = false;
+    const char *name = cornu_layer_name(layer);
+    const int   axes = cornu__spatial_axes(layer->kind);
+    bool        given = false, any = false;
     for (int i = 0; i < 2 * axes; i++) given |= edges[i / 2][i % 2] != 0;
     if (*around && given)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .around and .%s are given, expected one",
@@ -46,35 +48,10 @@ static CornuTensor *padding_call(CornuLayer *layer, const CornuCall *call, Cornu
     return cornu_op_pad(x, low, high, 0.0);
 }
 
-static CornuLayer *padding_create(const CornuLayerClass *kind, const char *label,
-                                  const CornuZeroPadding3dConfig *config)
+static CornuStatus padding_resolve(CornuLayer *layer)
 {
-    CornuZeroPadding3dConfig resolved = *config;
-    if (resolve(config->name ? config->name : label, "padding", &resolved.around, 1,
-                cornu__spatial_axes(kind), resolved.padding))
-        return cornu__null();
-    resolved.name = resolved.dtype = NULL;
-    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
-    if (layer) ((ZeroPadding *)layer)->config = resolved;
-    return layer;
-}
-
-extern const CornuLayerClass cornu__zero_padding1d_class, cornu__zero_padding2d_class,
-    cornu__zero_padding3d_class;
-
-static CornuLayer *padding1d_from(const void *config)
-{
-    return padding_create(&cornu__zero_padding1d_class, "zero_padding1d", config);
-}
-
-static CornuLayer *padding2d_from(const void *config)
-{
-    return padding_create(&cornu__zero_padding2d_class, "zero_padding2d", config);
-}
-
-static CornuLayer *padding3d_from(const void *config)
-{
-    return padding_create(&cornu__zero_padding3d_class, "zero_padding3d", config);
+    CornuZeroPadding3dConfig *config = &((ZeroPadding *)layer)->config;
+    return resolve(layer, "padding", &config->around, 1, config->padding);
 }
 
 #define FIELDS(word, Config, EDGES)                                                  \
@@ -90,39 +67,26 @@ static const CornuField padding2d_fields[] =
 static const CornuField padding3d_fields[] =
     FIELDS(padding, CornuZeroPadding3dConfig, CORNU_FIELD_EDGES_3D);
 
-#define PADDING                                                                         \
-    .keeps_integers = true, .size = sizeof(ZeroPadding), .build = cornu__build_spatial, \
-    .call = padding_call, .mask = cornu__no_mask
-
-const CornuLayerClass cornu__zero_padding1d_class = {
-    .class_name = "ZeroPadding1D", PADDING,
-    .keras = &(const CornuKerasClass){
-        CORNU__SAVED(padding1d_fields, ZeroPadding, padding1d_from),
-    },
-};
-const CornuLayerClass cornu__zero_padding2d_class = {
-    .class_name = "ZeroPadding2D", PADDING,
-    .keras = &(const CornuKerasClass){
-        CORNU__SAVED(padding2d_fields, ZeroPadding, padding2d_from),
-    },
-};
-const CornuLayerClass cornu__zero_padding3d_class = {
-    .class_name = "ZeroPadding3D", PADDING,
-    .keras = &(const CornuKerasClass){
-        CORNU__SAVED(padding3d_fields, ZeroPadding, padding3d_from),
-    },
-};
+#define PADDING_CLASS(label, name, fields)                                                       \
+    const CornuLayerClass cornu__##label##_class = {                                             \
+        .class_name = name, .keeps_integers = true, .size = sizeof(ZeroPadding),                 \
+        .build = cornu__build_spatial, .call = padding_call, .mask = cornu__no_mask,             \
+        .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, ZeroPadding, padding_resolve) }, \
+    }
+PADDING_CLASS(zero_padding1d, "ZeroPadding1D", padding1d_fields);
+PADDING_CLASS(zero_padding2d, "ZeroPadding2D", padding2d_fields);
+PADDING_CLASS(zero_padding3d, "ZeroPadding3D", padding3d_fields);
 
 CornuLayer *cornu_zero_padding1d_from(const CornuZeroPadding1dConfig *c)
 {
-    return padding1d_from(&(CornuZeroPadding3dConfig){
+    return cornu__layer_from(&cornu__zero_padding1d_class, &(CornuZeroPadding3dConfig){
         .around = c->around, .padding = { { c->padding[0], c->padding[1] } },
         .data_format = c->data_format, .name = c->name, .dtype = c->dtype });
 }
 
 CornuLayer *cornu_zero_padding2d_from(const CornuZeroPadding2dConfig *c)
 {
-    return padding2d_from(&(CornuZeroPadding3dConfig){
+    return cornu__layer_from(&cornu__zero_padding2d_class, &(CornuZeroPadding3dConfig){
         .around = c->around, .padding = { { c->padding[0][0], c->padding[0][1] },
                                           { c->padding[1][0], c->padding[1][1] } },
         .data_format = c->data_format, .name = c->name, .dtype = c->dtype });
@@ -130,7 +94,7 @@ CornuLayer *cornu_zero_padding2d_from(const CornuZeroPadding2dConfig *c)
 
 CornuLayer *cornu_zero_padding3d_from(const CornuZeroPadding3dConfig *config)
 {
-    return padding3d_from(config);
+    return cornu__layer_from(&cornu__zero_padding3d_class, config);
 }
 
 /* ---- Cropping ---- */
@@ -176,35 +140,11 @@ static CornuTensor *cropping_call(CornuLayer *layer, const CornuCall *call, Corn
 }
 
 /* By default images are not cropped, sequences and volumes by 1. */
-static CornuLayer *cropping_create(const CornuLayerClass *kind, const char *label, int64_t usual,
-                                   const CornuCropping3dConfig *config)
+static CornuStatus cropping_resolve(CornuLayer *layer)
 {
-    CornuCropping3dConfig resolved = *config;
-    if (resolve(config->name ? config->name : label, "cropping", &resolved.around, usual,
-                cornu__spatial_axes(kind), resolved.cropping))
-        return cornu__null();
-    resolved.name = resolved.dtype = NULL;
-    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
-    if (layer) ((Cropping *)layer)->config = resolved;
-    return layer;
-}
-
-extern const CornuLayerClass cornu__cropping1d_class, cornu__cropping2d_class,
-    cornu__cropping3d_class;
-
-static CornuLayer *cropping1d_from(const void *config)
-{
-    return cropping_create(&cornu__cropping1d_class, "cropping1d", 1, config);
-}
-
-static CornuLayer *cropping2d_from(const void *config)
-{
-    return cropping_create(&cornu__cropping2d_class, "cropping2d", 0, config);
-}
-
-static CornuLayer *cropping3d_from(const void *config)
-{
-    return cropping_create(&cornu__cropping3d_class, "cropping3d", 1, config);
+    CornuCropping3dConfig *config = &((Cropping *)layer)->config;
+    return resolve(layer, "cropping", &config->around, cornu__spatial_axes(layer->kind) != 2,
+                   config->cropping);
 }
 
 static const CornuField cropping1d_fields[] = {   /* Keras' has no data_format */
@@ -216,33 +156,26 @@ static const CornuField cropping2d_fields[] =
 static const CornuField cropping3d_fields[] =
     FIELDS(cropping, CornuCropping3dConfig, CORNU_FIELD_EDGES_3D);
 
-#define CROPPING                                                               \
-    .keeps_integers = true, .size = sizeof(Cropping), .build = cropping_build, \
-    .call = cropping_call, .mask = cornu__no_mask
-
-const CornuLayerClass cornu__cropping1d_class = {
-    .class_name = "Cropping1D", CROPPING,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(cropping1d_fields, Cropping, cropping1d_from) },
-};
-const CornuLayerClass cornu__cropping2d_class = {
-    .class_name = "Cropping2D", CROPPING,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(cropping2d_fields, Cropping, cropping2d_from) },
-};
-const CornuLayerClass cornu__cropping3d_class = {
-    .class_name = "Cropping3D", CROPPING,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(cropping3d_fields, Cropping, cropping3d_from) },
-};
+#define CROPPING_CLASS(label, name, fields)                                                     \
+    const CornuLayerClass cornu__##label##_class = {                                            \
+        .class_name = name, .keeps_integers = true, .size = sizeof(Cropping),                   \
+        .build = cropping_build, .call = cropping_call, .mask = cornu__no_mask,                 \
+        .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Cropping, cropping_resolve) }, \
+    }
+CROPPING_CLASS(cropping1d, "Cropping1D", cropping1d_fields);
+CROPPING_CLASS(cropping2d, "Cropping2D", cropping2d_fields);
+CROPPING_CLASS(cropping3d, "Cropping3D", cropping3d_fields);
 
 CornuLayer *cornu_cropping1d_from(const CornuCropping1dConfig *c)
 {
-    return cropping1d_from(&(CornuCropping3dConfig){
+    return cornu__layer_from(&cornu__cropping1d_class, &(CornuCropping3dConfig){
         .around = c->around, .cropping = { { c->cropping[0], c->cropping[1] } }, .name = c->name,
         .dtype = c->dtype });
 }
 
 CornuLayer *cornu_cropping2d_from(const CornuCropping2dConfig *c)
 {
-    return cropping2d_from(&(CornuCropping3dConfig){
+    return cornu__layer_from(&cornu__cropping2d_class, &(CornuCropping3dConfig){
         .around = c->around, .cropping = { { c->cropping[0][0], c->cropping[0][1] },
                                            { c->cropping[1][0], c->cropping[1][1] } },
         .data_format = c->data_format, .name = c->name, .dtype = c->dtype });
@@ -250,5 +183,5 @@ CornuLayer *cornu_cropping2d_from(const CornuCropping2dConfig *c)
 
 CornuLayer *cornu_cropping3d_from(const CornuCropping3dConfig *config)
 {
-    return cropping3d_from(config);
+    return cornu__layer_from(&cornu__cropping3d_class, config);
 }

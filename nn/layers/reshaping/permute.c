@@ -34,7 +34,22 @@ static CornuTensor *permute_call(CornuLayer *layer, const CornuCall *call, Cornu
     return cornu_op_transpose(x, axes);
 }
 
-static CornuLayer *permute_from(const void *config) { return cornu_permute_from(config); }
+static CornuStatus permute_resolve(CornuLayer *layer)
+{
+    const CornuPermuteConfig *config = &((Permute *)layer)->config;
+    const int count = count_of(config);
+    unsigned  seen = 0;
+    for (int i = 0; i < count; i++) {
+        const int64_t axis = config->dims[i];
+        if (axis < 1 || axis > count || seen >> axis & 1)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .dims[%d] is %lld, expected each of 1 to "
+                               "%d once", cornu_layer_name(layer), i, (long long)axis, count);
+        seen |= 1u << axis;
+    }
+    if (count > 0 && count < CORNU_MAX_RANK) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .dims has %d axes, expected 1 to %d",
+                       cornu_layer_name(layer), count, CORNU_MAX_RANK - 1);
+}
 
 static const CornuField permute_fields[] = {
     { "dims", CORNU_FIELD_SHAPE, offsetof(CornuPermuteConfig, dims) },
@@ -44,29 +59,12 @@ static const CornuField permute_fields[] = {
 const CornuLayerClass cornu__permute_class = {
     .class_name = "Permute", .keeps_integers = true, .size = sizeof(Permute),
     .build = permute_build, .call = permute_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(permute_fields, Permute, permute_from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(permute_fields, Permute, permute_resolve) },
 };
 
 CornuLayer *cornu_permute_from(const CornuPermuteConfig *config)
 {
-    const char *name = config->name ? config->name : "permute";
-    const int   count = count_of(config);
-    unsigned    seen = 0;
-    for (int i = 0; i < count; i++) {
-        const int64_t axis = config->dims[i];
-        if (axis < 1 || axis > count || seen >> axis & 1)
-            return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .dims[%d] is %lld, expected each of "
-                                    "1 to %d once", name, i, (long long)axis, count);
-        seen |= 1u << axis;
-    }
-    if (count == 0 || count == CORNU_MAX_RANK)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .dims has %d axes, expected 1 to %d", name,
-                                count, CORNU_MAX_RANK - 1);
-    CornuLayer *layer = cornu_layer_create(&cornu__permute_class, config->name, config->dtype);
-    if (!layer) return NULL;
-    ((Permute *)layer)->config = *config;
-    ((Permute *)layer)->config.name = ((Permute *)layer)->config.dtype = NULL;
-    return layer;
+    return cornu__layer_from(&cornu__permute_class, config);
 }
 
 /* ---- RepeatVector ---- */
@@ -92,7 +90,10 @@ static CornuTensor *repeat_call(CornuLayer *layer, const CornuCall *call, CornuT
                                           s.extent[1]));
 }
 
-static CornuLayer *repeat_from(const void *config) { return cornu_repeat_vector_from(config); }
+static CornuStatus repeat_resolve(CornuLayer *layer)
+{
+    return cornu__positive(cornu_layer_name(layer), "n", ((RepeatVector *)layer)->config.n);
+}
 
 static const CornuField repeat_fields[] = {
     { "n", CORNU_FIELD_INTEGER, offsetof(CornuRepeatVectorConfig, n) },
@@ -102,15 +103,10 @@ static const CornuField repeat_fields[] = {
 const CornuLayerClass cornu__repeat_vector_class = {
     .class_name = "RepeatVector", .keeps_integers = true, .size = sizeof(RepeatVector),
     .build = repeat_build, .call = repeat_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(repeat_fields, RepeatVector, repeat_from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(repeat_fields, RepeatVector, repeat_resolve) },
 };
 
 CornuLayer *cornu_repeat_vector_from(const CornuRepeatVectorConfig *config)
 {
-    if (cornu__positive(config->name ? config->name : "repeat_vector", "n", config->n))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__repeat_vector_class, config->name,
-                                           config->dtype);
-    if (layer) ((RepeatVector *)layer)->config.n = config->n;
-    return layer;
+    return cornu__layer_from(&cornu__repeat_vector_class, config);
 }

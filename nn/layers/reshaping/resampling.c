@@ -192,7 +192,18 @@ static CornuTensor *resizing_call(CornuLayer *layer, const CornuCall *call, Corn
     return whole ? cornu_op_convert(cornu__round_even(x), dtype) : x;   /* saturates */
 }
 
-static CornuLayer *resizing_from(const void *config) { return cornu_resizing_from(config); }
+static CornuStatus resizing_resolve(CornuLayer *layer)
+{
+    CornuResizingConfig *config = &((Resizing *)layer)->config;
+    const char          *name = cornu_layer_name(layer);
+    if (config->crop_to_aspect_ratio && config->pad_to_aspect_ratio)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .crop_to_aspect_ratio and "
+                           ".pad_to_aspect_ratio are given, expected one", name);
+    CORNU__TRY(cornu__positive(name, "height", config->height));
+    CORNU__TRY(cornu__positive(name, "width", config->width));
+    return cornu__check_interpolation(name, &config->interpolation, CORNU_BILINEAR,
+                                      CORNU_LANCZOS5);
+}
 
 static const CornuField resizing_fields[] = {
     { "height", CORNU_FIELD_INTEGER, offsetof(CornuResizingConfig, height) },
@@ -211,22 +222,10 @@ static const CornuField resizing_fields[] = {
 const CornuLayerClass cornu__resizing_class = {
     .class_name = "Resizing", .size = sizeof(Resizing), .build = cornu__build_spatial,
     .call = resizing_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(resizing_fields, Resizing, resizing_from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(resizing_fields, Resizing, resizing_resolve) },
 };
 
 CornuLayer *cornu_resizing_from(const CornuResizingConfig *config)
 {
-    const char         *name = config->name ? config->name : "resizing";
-    CornuResizingConfig resolved = *config;
-    resolved.name = resolved.dtype = NULL;
-    if (config->crop_to_aspect_ratio && config->pad_to_aspect_ratio)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: both .crop_to_aspect_ratio and "
-                                ".pad_to_aspect_ratio are given, expected one", name);
-    if (cornu__positive(name, "height", config->height) ||
-        cornu__positive(name, "width", config->width) ||
-        cornu__check_interpolation(name, &resolved.interpolation, CORNU_BILINEAR, CORNU_LANCZOS5))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__resizing_class, config->name, config->dtype);
-    if (layer) ((Resizing *)layer)->config = resolved;
-    return layer;
+    return cornu__layer_from(&cornu__resizing_class, config);
 }

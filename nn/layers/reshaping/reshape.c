@@ -13,8 +13,6 @@ static CornuTensor *flatten_call(CornuLayer *layer, const CornuCall *call, Cornu
     return cornu_op_reshape(x, cornu_shape(shape.extent[0], count));
 }
 
-static CornuLayer *flatten_from(const void *config) { return cornu_flatten_from(config); }
-
 typedef struct {
     CornuLayer         base;
     CornuFlattenConfig config;
@@ -28,14 +26,12 @@ static const CornuField flatten_fields[] = {
 const CornuLayerClass cornu__flatten_class = {
     .class_name = "Flatten", .keeps_integers = true, .size = sizeof(Flatten), .call = flatten_call,
     .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(flatten_fields, Flatten, flatten_from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(flatten_fields, Flatten, NULL) },
 };
 
 CornuLayer *cornu_flatten_from(const CornuFlattenConfig *config)
 {
-    CornuLayer *layer = cornu_layer_create(&cornu__flatten_class, config->name, config->dtype);
-    if (layer) ((Flatten *)layer)->config.data_format = config->data_format;
-    return layer;
+    return cornu__layer_from(&cornu__flatten_class, config);
 }
 
 /* ---- Reshape ---- */
@@ -81,7 +77,23 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return x ? cornu_op_reshape(x, target(layer, cornu_tensor_shape(x).extent[0])) : NULL;
 }
 
-static CornuLayer *from(const void *config) { return cornu_reshape_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    const CornuReshapeConfig *config = &((Reshape *)layer)->config;
+    const char               *name = cornu_layer_name(layer);
+    int                       open = 0;
+    for (int i = 0; i < CORNU_MAX_RANK && config->target_shape[i]; i++) {
+        const int64_t extent = config->target_shape[i];
+        open += extent == CORNU_NONE;
+        if ((extent < 1 && extent != CORNU_NONE) || extent > INT32_MAX || open > 1)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .target_shape[%d] is %lld; expected "
+                               "extents from 1 to %d, one of them CORNU_NONE at most", name, i,
+                               (long long)extent, INT32_MAX);
+    }
+    if (config->target_shape[0] && !config->target_shape[CORNU_MAX_RANK - 1]) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .target_shape has %s extents, expected 1 to %d",
+                       name, config->target_shape[0] ? "too many" : "no", CORNU_MAX_RANK - 1);
+}
 
 static const CornuField fields[] = {
     { "target_shape", CORNU_FIELD_SHAPE, offsetof(CornuReshapeConfig, target_shape) },
@@ -91,28 +103,10 @@ static const CornuField fields[] = {
 const CornuLayerClass cornu__reshape_class = {
     .class_name = "Reshape", .keeps_integers = true, .size = sizeof(Reshape), .build = build,
     .call = call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Reshape, from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Reshape, resolve) },
 };
 
 CornuLayer *cornu_reshape_from(const CornuReshapeConfig *config)
 {
-    const char *name = config->name ? config->name : "reshape";
-    int         open = 0;
-    for (int i = 0; i < CORNU_MAX_RANK && config->target_shape[i]; i++) {
-        const int64_t extent = config->target_shape[i];
-        open += extent == CORNU_NONE;
-        if ((extent < 1 && extent != CORNU_NONE) || extent > INT32_MAX || open > 1)
-            return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .target_shape[%d] is %lld; expected "
-                                    "extents from 1 to %d, one of them CORNU_NONE at most", name,
-                                    i, (long long)extent, INT32_MAX);
-    }
-    if (!config->target_shape[0] || config->target_shape[CORNU_MAX_RANK - 1])
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .target_shape has %s extents, expected "
-                                "1 to %d", name, config->target_shape[0] ? "too many" : "no",
-                                CORNU_MAX_RANK - 1);
-    CornuLayer *layer = cornu_layer_create(&cornu__reshape_class, config->name, config->dtype);
-    if (!layer) return NULL;
-    ((Reshape *)layer)->config = *config;
-    ((Reshape *)layer)->config.name = ((Reshape *)layer)->config.dtype = NULL;
-    return layer;
+    return cornu__layer_from(&cornu__reshape_class, config);
 }

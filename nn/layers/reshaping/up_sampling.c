@@ -51,7 +51,16 @@ static CornuTensor *image_call(CornuLayer *layer, const CornuCall *call, CornuTe
                          &(CornuResampling){ .interpolation = config->interpolation });
 }
 
-static CornuLayer *image_from(const void *config) { return cornu_up_sampling2d_from(config); }
+static CornuStatus image_resolve(CornuLayer *layer)
+{
+    CornuUpSampling2dConfig *config = &((ImageSampling *)layer)->config;
+    const char              *name = cornu_layer_name(layer);
+    CORNU__TRY(cornu__check_interpolation(name, &config->interpolation, CORNU_NEAREST,
+                                          CORNU_LANCZOS5));
+    CORNU__TRY(cornu__pair(name, "size", "factor", config->factor, config->size, 2, config->size));
+    config->factor = 0;
+    return CORNU_OK;
+}
 
 static const CornuField image_fields[] = {
     { "size", CORNU_FIELD_PAIR, offsetof(CornuUpSampling2dConfig, size) },
@@ -64,23 +73,12 @@ static const CornuField image_fields[] = {
 const CornuLayerClass cornu__up_sampling2d_class = {
     .class_name = "UpSampling2D", .size = sizeof(ImageSampling), .build = cornu__build_spatial,
     .call = image_call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(image_fields, ImageSampling, image_from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(image_fields, ImageSampling, image_resolve) },
 };
 
 CornuLayer *cornu_up_sampling2d_from(const CornuUpSampling2dConfig *config)
 {
-    const char             *name = config->name ? config->name : "up_sampling2d";
-    CornuUpSampling2dConfig resolved = *config;
-    resolved.name = resolved.dtype = NULL;
-    resolved.factor = 0;
-    if (cornu__check_interpolation(name, &resolved.interpolation, CORNU_NEAREST,
-                                   CORNU_LANCZOS5) ||
-        cornu__pair(name, "size", "factor", config->factor, config->size, 2, resolved.size))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__up_sampling2d_class, config->name,
-                                           config->dtype);
-    if (layer) ((ImageSampling *)layer)->config = resolved;
-    return layer;
+    return cornu__layer_from(&cornu__up_sampling2d_class, config);
 }
 
 /* ---- UpSampling1D and UpSampling3D ---- */
@@ -96,28 +94,13 @@ static CornuTensor *repeat_call(CornuLayer *layer, const CornuCall *call, CornuT
     return x ? repeat(x, ((UpSampling *)layer)->config.size) : NULL;
 }
 
-static CornuLayer *create(const CornuLayerClass *kind, const char *label,
-                          const CornuUpSampling3dConfig *config)
+static CornuStatus resolve(CornuLayer *layer)
 {
-    CornuUpSampling3dConfig resolved = { .data_format = config->data_format };
-    if (cornu__extents(config->name ? config->name : label, "size", "factor", config->factor,
-                       config->size, 2, cornu__spatial_axes(kind), resolved.size))
-        return cornu__null();
-    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
-    if (layer) ((UpSampling *)layer)->config = resolved;
-    return layer;
-}
-
-extern const CornuLayerClass cornu__up_sampling1d_class, cornu__up_sampling3d_class;
-
-static CornuLayer *sequence_from(const void *config)
-{
-    return create(&cornu__up_sampling1d_class, "up_sampling1d", config);
-}
-
-static CornuLayer *volume_from(const void *config)
-{
-    return create(&cornu__up_sampling3d_class, "up_sampling3d", config);
+    CornuUpSampling3dConfig *config = &((UpSampling *)layer)->config;
+    CORNU__TRY(cornu__extents(cornu_layer_name(layer), "size", "factor", config->factor,
+                              config->size, 2, cornu__spatial_axes(layer->kind), config->size));
+    config->factor = 0;
+    return CORNU_OK;
 }
 
 static const CornuField sequence_fields[] = {   /* Keras' has no data_format */
@@ -137,21 +120,20 @@ static const CornuField volume_fields[] = {
 
 const CornuLayerClass cornu__up_sampling1d_class = {
     .class_name = "UpSampling1D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(sequence_fields, UpSampling, sequence_from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(sequence_fields, UpSampling, resolve) },
 };
 const CornuLayerClass cornu__up_sampling3d_class = {
     .class_name = "UpSampling3D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(volume_fields, UpSampling, volume_from) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(volume_fields, UpSampling, resolve) },
 };
 
 CornuLayer *cornu_up_sampling1d_from(const CornuUpSampling1dConfig *config)
 {
-    return sequence_from(&(CornuUpSampling3dConfig){ .size = { config->size },
-                                                     .name = config->name,
-                                                     .dtype = config->dtype });
+    return cornu__layer_from(&cornu__up_sampling1d_class, &(CornuUpSampling3dConfig){
+        .size = { config->size }, .name = config->name, .dtype = config->dtype });
 }
 
 CornuLayer *cornu_up_sampling3d_from(const CornuUpSampling3dConfig *config)
 {
-    return volume_from(config);
+    return cornu__layer_from(&cornu__up_sampling3d_class, config);
 }

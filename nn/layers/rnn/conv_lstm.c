@@ -330,93 +330,49 @@ static const CornuField volume_fields[] = {
     { 0 },
 };
 
-static CornuLayer *from_1d(const void *config) { return cornu_conv_lstm1d_from(config); }
-static CornuLayer *from_2d(const void *config) { return cornu_conv_lstm2d_from(config); }
-static CornuLayer *from_3d(const void *config) { return cornu_conv_lstm3d_from(config); }
+static CornuStatus resolve(CornuLayer *layer)
+{
+    CornuConvLstmConfig *config = &((ConvLstm *)layer)->config;
+    ((ConvLstm *)layer)->base.cell = &cell;
+    CORNU__TRY(cornu__positive(cornu_layer_name(layer), "filters", config->filters));
+    CORNU__TRY(cornu__resolve_rate(layer, "dropout", &config->dropout));
+    CORNU__TRY(cornu__resolve_rate(layer, "recurrent_dropout", &config->recurrent_dropout));
+    config->activation = cornu__activation(config->activation, CORNU_TANH);
+    config->recurrent_activation = cornu__activation(config->recurrent_activation, CORNU_SIGMOID);
+    config->kernel_initializer = cornu__initializer(config->kernel_initializer,
+                                                    CORNU_GLOROT_UNIFORM);
+    config->recurrent_initializer = cornu__initializer(config->recurrent_initializer,
+                                                       CORNU_ORTHOGONAL);
+    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
+    return cornu__resolve_window(layer, config->padding, &config->kernel, config->kernel_size,
+                                 &config->stride, config->strides, config->dilation_rate);
+}
 
 static const char *const folders[] = { "conv_lstm_cell:cell", NULL };
 
-#define COMMON                                                                    \
-    .size = sizeof(ConvLstm), .build = build, .call_many = cornu__over_time_call, \
-    .outputs = cornu__over_time_outputs, .mask = cornu__over_time_mask
-
-const CornuLayerClass cornu__conv_lstm1d_class = {
-    .class_name = "ConvLSTM1D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(row_fields, ConvLstm, from_1d),
-                                       .folders = folders, .operands = "initial_state*" },
-};
-const CornuLayerClass cornu__conv_lstm2d_class = {
-    .class_name = "ConvLSTM2D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(image_fields, ConvLstm, from_2d),
-                                       .folders = folders, .operands = "initial_state*" },
-};
-const CornuLayerClass cornu__conv_lstm3d_class = {
-    .class_name = "ConvLSTM3D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(volume_fields, ConvLstm, from_3d),
-                                       .folders = folders, .operands = "initial_state*" },
-};
-
-static CornuStatus resolve(CornuResolveWindow *window, const char *name, CornuConvLstmConfig *to)
-{
-    const CornuInitializer initializers[] = { to->kernel_initializer, to->recurrent_initializer,
-                                              to->bias_initializer };
-    to->name = to->dtype = NULL;
-    to->dropout = cornu__number(to->dropout, 0.0);
-    to->recurrent_dropout = cornu__number(to->recurrent_dropout, 0.0);
-    CORNU__TRY(cornu__positive(name, "filters", to->filters));
-    CORNU__TRY(cornu__check_enums(name, to->activation, initializers, 3));
-    CORNU__TRY(cornu__check_enums(name, to->recurrent_activation, NULL, 0));
-    CORNU__TRY(cornu__check_activity(name, &to->activity_regularizer));
-    CORNU__TRY(cornu__check_rate(name, "dropout", to->dropout));
-    CORNU__TRY(cornu__check_rate(name, "recurrent_dropout", to->recurrent_dropout));
-    CORNU__TRY(window(name, to->padding, &to->kernel, to->kernel_size, &to->stride, to->strides,
-                      to->dilation_rate));
-    to->activation = cornu__activation(to->activation, CORNU_TANH);
-    to->recurrent_activation = cornu__activation(to->recurrent_activation, CORNU_SIGMOID);
-    to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
-    to->recurrent_initializer = cornu__initializer(to->recurrent_initializer, CORNU_ORTHOGONAL);
-    to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
-    return CORNU_OK;
-}
-
-static CornuLayer *create(const CornuLayerClass *kind, CornuResolveWindow *window,
-                          const char *label, const CornuConvLstmConfig *config)
-{
-    CornuConvLstmConfig resolved = *config;
-    if (resolve(window, config->name ? config->name : label, &resolved)) return cornu__null();
-    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
-    if (!layer) return NULL;
-    ((ConvLstm *)layer)->base.cell = &cell;
-    ((ConvLstm *)layer)->config = resolved;
-    layer->frozen = config->frozen;
-    layer->activity_regularizer = config->activity_regularizer;
-    return layer;
-}
+#define CLASS(label, name, fields)                                                            \
+    const CornuLayerClass cornu__##label##_class = {                                          \
+        .class_name = name, .size = sizeof(ConvLstm), .build = build,                         \
+        .call_many = cornu__over_time_call, .outputs = cornu__over_time_outputs,              \
+        .mask = cornu__over_time_mask,                                                        \
+        .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, ConvLstm, resolve),         \
+                                           .folders = folders, .operands = "initial_state*" }, \
+    }
+CLASS(conv_lstm1d, "ConvLSTM1D", row_fields);
+CLASS(conv_lstm2d, "ConvLSTM2D", image_fields);
+CLASS(conv_lstm3d, "ConvLSTM3D", volume_fields);
 
 CornuLayer *cornu_conv_lstm1d_from(const CornuConvLstmConfig *config)
 {
-    return create(&cornu__conv_lstm1d_class, cornu__resolve_row_window, "conv_lstm1d", config);
+    return cornu__layer_from(&cornu__conv_lstm1d_class, config);
 }
 
 CornuLayer *cornu_conv_lstm2d_from(const CornuConvLstmConfig *config)
 {
-    return create(&cornu__conv_lstm2d_class, cornu__resolve_window, "conv_lstm2d", config);
-}
-
-static CornuStatus resolve_volume(const char *name, CornuPadding padding, int64_t *kernel,
-                                  int64_t *kernel_size, int64_t *stride, int64_t *strides,
-                                  int64_t *dilation_rate)
-{
-    CORNU__TRY(cornu__check_padding(name, padding));
-    CORNU__TRY(cornu__extents(name, "kernel_size", "kernel", *kernel, kernel_size, 0, 3,
-                              kernel_size));
-    CORNU__TRY(cornu__extents(name, "strides", "stride", *stride, strides, 1, 3, strides));
-    *kernel = *stride = 0;
-    return cornu__extents(name, "dilation_rate", "dilation_rate", 0, dilation_rate, 1, 3,
-                          dilation_rate);
+    return cornu__layer_from(&cornu__conv_lstm2d_class, config);
 }
 
 CornuLayer *cornu_conv_lstm3d_from(const CornuConvLstmConfig *config)
 {
-    return create(&cornu__conv_lstm3d_class, resolve_volume, "conv_lstm3d", config);
+    return cornu__layer_from(&cornu__conv_lstm3d_class, config);
 }

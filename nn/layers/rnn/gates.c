@@ -83,13 +83,6 @@ typedef struct {
     int          input_count;
 } Dropped;
 
-CornuStatus cornu__check_rate(const char *name, const char *argument, double rate)
-{
-    if (rate >= 0.0 && rate < 1.0) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %g, expected 0 or more and below 1", name,
-                       argument, rate);
-}
-
 /* 0 where the random number is below rate, else 1 / (1 - rate). */
 CornuTensor *cornu__dropout_factors(const CornuLayer *layer, CornuTensor *uniform, int64_t first,
                                     int64_t count, double rate)

@@ -84,7 +84,4 @@ CornuStatus cornu__forget_bias(CornuWeight *bias);
 CornuTensor *cornu__dropout_factors(const CornuLayer *layer, CornuTensor *uniform, int64_t first,
                                     int64_t count, double rate);
 
-/* CORNU_ERR_ARGUMENT for a rate of dropout below 0, or 1 and above. */
-CornuStatus cornu__check_rate(const char *name, const char *argument, double rate);
-
 #endif

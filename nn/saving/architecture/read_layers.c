@@ -130,7 +130,7 @@ static CornuStatus make_layer(const json_t *value, const CornuPolicy *usual,
     const CornuLayersInside layers = { .usual = usual, .from_json = cornu__layer_from_json };
     CornuStatus status = cornu__read_arguments(&layers, keras->fields, config, arguments);
     if (status == CORNU_OK) {
-        *layer = keras->from(arguments);
+        *layer = cornu__layer_from(kind, arguments);
         status = *layer ? set_policy(*layer, json_object_get(config, "dtype"), usual)
                         : cornu_error_take();
     }
