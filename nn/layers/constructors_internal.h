@@ -57,9 +57,19 @@ CornuStatus cornu__build_spatial(CornuLayer *layer, CornuShape input);
     CORNU__CONFIG(table, Layer, resolver),                                          \
     .frozen_offset = offsetof(Layer, config.frozen) - offsetof(Layer, config)
 
+/* The struct of a layer that has nothing besides its arguments. */
+#define CORNU__LAYER(Config) struct { CornuLayer base; Config config; }
+
 /* Makes a layer of this class. Without a `from` of its own: its config is a copy of this one, with
  * its activity regularizer, activation and initializers checked, then resolved. */
 CornuLayer *cornu__layer_from(const CornuLayerClass *kind, const void *config);
+
+/* Defines cornu_NAME_from, which does just that with cornu__NAME_class. */
+#define CORNU__CONSTRUCTOR(name, Config)                            \
+    CornuLayer *cornu_##name##_from(const Config *config)           \
+    {                                                               \
+        return cornu__layer_from(&cornu__##name##_class, config);   \
+    }
 
 /* For class tables: rows of `fields` for configs that have these members, in Keras' order. */
 #define CORNU__KERNEL_FIELDS(Config)                                                             \

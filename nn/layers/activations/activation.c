@@ -3,10 +3,7 @@
 
 /* ---- Activation ---- */
 
-typedef struct {
-    CornuLayer            base;
-    CornuActivationConfig config;
-} Activation;
+typedef CORNU__LAYER(CornuActivationConfig) Activation;
 
 static CornuTensor *activation_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -33,17 +30,11 @@ const CornuLayerClass cornu__activation_class = {
     },
 };
 
-CornuLayer *cornu_activation_from(const CornuActivationConfig *config)
-{
-    return cornu__layer_from(&cornu__activation_class, config);
-}
+CORNU__CONSTRUCTOR(activation, CornuActivationConfig)
 
 /* ---- Rescaling ---- */
 
-typedef struct {
-    CornuLayer           base;
-    CornuRescalingConfig config;
-} Rescaling;
+typedef CORNU__LAYER(CornuRescalingConfig) Rescaling;
 
 /* The array in x's dtype. */
 static CornuTensor *like(CornuTensor *x, const CornuCall *call, const CornuNumbers *numbers)
@@ -94,7 +85,4 @@ const CornuLayerClass cornu__rescaling_class = {
     },
 };
 
-CornuLayer *cornu_rescaling_from(const CornuRescalingConfig *config)
-{
-    return cornu__layer_from(&cornu__rescaling_class, config);
-}
+CORNU__CONSTRUCTOR(rescaling, CornuRescalingConfig)

@@ -13,10 +13,7 @@ static CornuStatus check_number(const CornuLayer *layer, const char *argument, d
 
 /* ---- ReLU ---- */
 
-typedef struct {
-    CornuLayer      base;
-    CornuReluConfig config;
-} Relu;
+typedef CORNU__LAYER(CornuReluConfig) Relu;
 
 static CornuTensor *relu_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -62,17 +59,11 @@ const CornuLayerClass cornu__relu_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(relu_fields, Relu, relu_resolve) },
 };
 
-CornuLayer *cornu_relu_from(const CornuReluConfig *config)
-{
-    return cornu__layer_from(&cornu__relu_class, config);
-}
+CORNU__CONSTRUCTOR(relu, CornuReluConfig)
 
 /* ---- LeakyReLU ---- */
 
-typedef struct {
-    CornuLayer           base;
-    CornuLeakyReluConfig config;
-} LeakyRelu;
+typedef CORNU__LAYER(CornuLeakyReluConfig) LeakyRelu;
 
 static CornuTensor *leaky_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -97,17 +88,11 @@ const CornuLayerClass cornu__leaky_relu_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(leaky_fields, LeakyRelu, leaky_resolve) },
 };
 
-CornuLayer *cornu_leaky_relu_from(const CornuLeakyReluConfig *config)
-{
-    return cornu__layer_from(&cornu__leaky_relu_class, config);
-}
+CORNU__CONSTRUCTOR(leaky_relu, CornuLeakyReluConfig)
 
 /* ---- PReLU ---- */
 
-typedef struct {
-    CornuLayer       base;
-    CornuPreluConfig config;
-} Prelu;
+typedef CORNU__LAYER(CornuPreluConfig) Prelu;
 
 static CornuStatus prelu_build(CornuLayer *layer, CornuShape input)
 {
@@ -154,17 +139,11 @@ const CornuLayerClass cornu__prelu_class = {
     .keras = &(const CornuKerasClass){ CORNU__TRAINED(prelu_fields, Prelu, prelu_resolve) },
 };
 
-CornuLayer *cornu_prelu_from(const CornuPreluConfig *config)
-{
-    return cornu__layer_from(&cornu__prelu_class, config);
-}
+CORNU__CONSTRUCTOR(prelu, CornuPreluConfig)
 
 /* ---- ELU ---- */
 
-typedef struct {
-    CornuLayer     base;
-    CornuEluConfig config;
-} Elu;
+typedef CORNU__LAYER(CornuEluConfig) Elu;
 
 static CornuTensor *elu_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -191,7 +170,4 @@ const CornuLayerClass cornu__elu_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(elu_fields, Elu, elu_resolve) },
 };
 
-CornuLayer *cornu_elu_from(const CornuEluConfig *config)
-{
-    return cornu__layer_from(&cornu__elu_class, config);
-}
+CORNU__CONSTRUCTOR(elu, CornuEluConfig)

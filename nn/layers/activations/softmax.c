@@ -3,10 +3,7 @@
 
 #include <string.h>
 
-typedef struct {
-    CornuLayer         base;
-    CornuSoftmaxConfig config;   /* with axes set */
-} Softmax;
+typedef CORNU__LAYER(CornuSoftmaxConfig) Softmax;   /* with axes set */
 
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {
@@ -79,7 +76,4 @@ const CornuLayerClass cornu__softmax_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Softmax, resolve) },
 };
 
-CornuLayer *cornu_softmax_from(const CornuSoftmaxConfig *config)
-{
-    return cornu__layer_from(&cornu__softmax_class, config);
-}
+CORNU__CONSTRUCTOR(softmax, CornuSoftmaxConfig)

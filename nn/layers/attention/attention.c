@@ -133,10 +133,7 @@ static CornuTensor *query_mask(CornuLayer *layer, const CornuCall *call, CornuTe
 
 /* ---- Attention ---- */
 
-typedef struct {
-    CornuLayer           base;
-    CornuAttentionConfig config;
-} Attention;
+typedef CORNU__LAYER(CornuAttentionConfig) Attention;
 
 static CornuStatus build(CornuLayer *layer, const CornuShape *in, int in_count)
 {
@@ -242,17 +239,11 @@ const CornuLayerClass cornu__attention_class = {
     },
 };
 
-CornuLayer *cornu_attention_from(const CornuAttentionConfig *config)
-{
-    return cornu__layer_from(&cornu__attention_class, config);
-}
+CORNU__CONSTRUCTOR(attention, CornuAttentionConfig)
 
 /* ---- AdditiveAttention ---- */
 
-typedef struct {
-    CornuLayer                   base;
-    CornuAdditiveAttentionConfig config;
-} AdditiveAttention;
+typedef CORNU__LAYER(CornuAdditiveAttentionConfig) AdditiveAttention;
 
 static CornuStatus additive_build(CornuLayer *layer, const CornuShape *in, int in_count)
 {
@@ -302,7 +293,4 @@ const CornuLayerClass cornu__additive_attention_class = {
     },
 };
 
-CornuLayer *cornu_additive_attention_from(const CornuAdditiveAttentionConfig *config)
-{
-    return cornu__layer_from(&cornu__additive_attention_class, config);
-}
+CORNU__CONSTRUCTOR(additive_attention, CornuAdditiveAttentionConfig)

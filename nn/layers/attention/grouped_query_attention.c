@@ -82,7 +82,4 @@ const CornuLayerClass cornu__group_query_attention_class = {
     },
 };
 
-CornuLayer *cornu_group_query_attention_from(const CornuGroupQueryAttentionConfig *config)
-{
-    return cornu__layer_from(&cornu__group_query_attention_class, config);
-}
+CORNU__CONSTRUCTOR(group_query_attention, CornuGroupQueryAttentionConfig)

@@ -55,7 +55,4 @@ const CornuLayerClass cornu__multi_head_attention_class = {
     },
 };
 
-CornuLayer *cornu_multi_head_attention_from(const CornuMultiHeadAttentionConfig *config)
-{
-    return cornu__layer_from(&cornu__multi_head_attention_class, config);
-}
+CORNU__CONSTRUCTOR(multi_head_attention, CornuMultiHeadAttentionConfig)

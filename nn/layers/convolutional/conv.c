@@ -4,10 +4,7 @@
 #include "depth_internal.h"
 
 /* One config for all three: the first extents count, as many as there are axes. */
-typedef struct {
-    CornuLayer        base;
-    CornuConv3dConfig config;
-} Conv;
+typedef CORNU__LAYER(CornuConv3dConfig) Conv;
 
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {
@@ -157,7 +154,4 @@ CornuLayer *cornu_conv2d_from(const CornuConv2dConfig *c)
         .dilation_rate = { c->dilation_rate[0], c->dilation_rate[1] } });
 }
 
-CornuLayer *cornu_conv3d_from(const CornuConv3dConfig *config)
-{
-    return cornu__layer_from(&cornu__conv3d_class, config);
-}
+CORNU__CONSTRUCTOR(conv3d, CornuConv3dConfig)

@@ -2,10 +2,8 @@
 #include "../../../device/integer_internal.h"
 #include "convolution_internal.h"
 
-typedef struct {
-    CornuLayer                 base;
-    CornuConv2dTransposeConfig config;   /* sizes resolved into the pairs */
-} Conv2dTranspose;
+/* Sizes resolved into the pairs. */
+typedef CORNU__LAYER(CornuConv2dTransposeConfig) Conv2dTranspose;
 
 extern const CornuLayerClass cornu__conv1d_transpose_class;
 
@@ -157,12 +155,5 @@ CornuStatus cornu__resolve_output_padding(const char *name, int axes, const int6
     return CORNU_OK;
 }
 
-CornuLayer *cornu_conv2d_transpose_from(const CornuConv2dTransposeConfig *config)
-{
-    return cornu__layer_from(&cornu__conv2d_transpose_class, config);
-}
-
-CornuLayer *cornu_conv1d_transpose_from(const CornuConv2dTransposeConfig *config)
-{
-    return cornu__layer_from(&cornu__conv1d_transpose_class, config);
-}
+CORNU__CONSTRUCTOR(conv2d_transpose, CornuConv2dTransposeConfig)
+CORNU__CONSTRUCTOR(conv1d_transpose, CornuConv2dTransposeConfig)

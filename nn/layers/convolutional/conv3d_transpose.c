@@ -3,10 +3,8 @@
 #include "convolution_internal.h"
 #include "depth_internal.h"
 
-typedef struct {
-    CornuLayer                 base;
-    CornuConv3dTransposeConfig config;   /* sizes resolved into the triples */
-} Conv3dTranspose;
+/* Sizes resolved into the triples. */
+typedef CORNU__LAYER(CornuConv3dTransposeConfig) Conv3dTranspose;
 
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {
@@ -88,7 +86,4 @@ const CornuLayerClass cornu__conv3d_transpose_class = {
     .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, Conv3dTranspose, resolve) },
 };
 
-CornuLayer *cornu_conv3d_transpose_from(const CornuConv3dTransposeConfig *config)
-{
-    return cornu__layer_from(&cornu__conv3d_transpose_class, config);
-}
+CORNU__CONSTRUCTOR(conv3d_transpose, CornuConv3dTransposeConfig)

@@ -32,10 +32,7 @@ static CornuTensor *convolve_channels(const CornuKernelWindow *window, CornuTens
 
 /* ---- DepthwiseConv2D ---- */
 
-typedef struct {
-    CornuLayer                 base;
-    CornuDepthwiseConv2dConfig config;   /* sizes resolved into the pairs */
-} Depthwise;
+typedef CORNU__LAYER(CornuDepthwiseConv2dConfig) Depthwise;   /* sizes resolved into the pairs */
 
 static CornuKernelWindow depthwise_window(const CornuDepthwiseConv2dConfig *c)
 {
@@ -122,22 +119,12 @@ const CornuLayerClass cornu__depthwise_conv1d_class = {
     },
 };
 
-CornuLayer *cornu_depthwise_conv2d_from(const CornuDepthwiseConv2dConfig *config)
-{
-    return cornu__layer_from(&cornu__depthwise_conv2d_class, config);
-}
-
-CornuLayer *cornu_depthwise_conv1d_from(const CornuDepthwiseConv2dConfig *config)
-{
-    return cornu__layer_from(&cornu__depthwise_conv1d_class, config);
-}
+CORNU__CONSTRUCTOR(depthwise_conv2d, CornuDepthwiseConv2dConfig)
+CORNU__CONSTRUCTOR(depthwise_conv1d, CornuDepthwiseConv2dConfig)
 
 /* ---- SeparableConv2D ---- */
 
-typedef struct {
-    CornuLayer                 base;
-    CornuSeparableConv2dConfig config;   /* sizes resolved into the pairs */
-} Separable;
+typedef CORNU__LAYER(CornuSeparableConv2dConfig) Separable;   /* sizes resolved into the pairs */
 
 static CornuKernelWindow separable_window(const CornuSeparableConv2dConfig *c)
 {
@@ -227,12 +214,5 @@ const CornuLayerClass cornu__separable_conv1d_class = {
     },
 };
 
-CornuLayer *cornu_separable_conv2d_from(const CornuSeparableConv2dConfig *config)
-{
-    return cornu__layer_from(&cornu__separable_conv2d_class, config);
-}
-
-CornuLayer *cornu_separable_conv1d_from(const CornuSeparableConv2dConfig *config)
-{
-    return cornu__layer_from(&cornu__separable_conv1d_class, config);
-}
+CORNU__CONSTRUCTOR(separable_conv2d, CornuSeparableConv2dConfig)
+CORNU__CONSTRUCTOR(separable_conv1d, CornuSeparableConv2dConfig)

@@ -7,10 +7,7 @@
 
 /* ---- LayerScale ---- */
 
-typedef struct {
-    CornuLayer            base;
-    CornuLayerScaleConfig config;
-} LayerScale;
+typedef CORNU__LAYER(CornuLayerScaleConfig) LayerScale;
 
 /* Keras gives the weight no name, and so the default one. */
 static CornuStatus scale_build(CornuLayer *layer, CornuShape input)
@@ -52,17 +49,11 @@ const CornuLayerClass cornu__layer_scale_class = {
                                        CORNU__TRAINED(scale_fields, LayerScale, scale_resolve) },
 };
 
-CornuLayer *cornu_layer_scale_from(const CornuLayerScaleConfig *config)
-{
-    return cornu__layer_from(&cornu__layer_scale_class, config);
-}
+CORNU__CONSTRUCTOR(layer_scale, CornuLayerScaleConfig)
 
 /* ---- StochasticDepth ---- */
 
-typedef struct {
-    CornuLayer                 base;
-    CornuStochasticDepthConfig config;
-} StochasticDepth;
+typedef CORNU__LAYER(CornuStochasticDepthConfig) StochasticDepth;
 
 static CornuTensor *depth_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -95,17 +86,11 @@ const CornuLayerClass cornu__stochastic_depth_class = {
     },
 };
 
-CornuLayer *cornu_stochastic_depth_from(const CornuStochasticDepthConfig *config)
-{
-    return cornu__layer_from(&cornu__stochastic_depth_class, config);
-}
+CORNU__CONSTRUCTOR(stochastic_depth, CornuStochasticDepthConfig)
 
 /* ---- CustomScaleLayer ---- */
 
-typedef struct {
-    CornuLayer                  base;
-    CornuCustomScaleLayerConfig config;
-} CustomScale;
+typedef CORNU__LAYER(CornuCustomScaleLayerConfig) CustomScale;
 
 static CornuStatus sum_build(CornuLayer *layer, const CornuShape *in, int in_count)
 {
@@ -146,7 +131,4 @@ const CornuLayerClass cornu__custom_scale_layer_class = {
                                        CORNU__CONFIG(sum_fields, CustomScale, sum_resolve) },
 };
 
-CornuLayer *cornu_custom_scale_layer_from(const CornuCustomScaleLayerConfig *config)
-{
-    return cornu__layer_from(&cornu__custom_scale_layer_class, config);
-}
+CORNU__CONSTRUCTOR(custom_scale_layer, CornuCustomScaleLayerConfig)

@@ -1,9 +1,6 @@
 #include "../quantized_internal.h"
 
-typedef struct {
-    CornuLayer       base;
-    CornuDenseConfig config;
-} Dense;
+typedef CORNU__LAYER(CornuDenseConfig) Dense;
 
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {
@@ -84,7 +81,4 @@ const CornuLayerClass cornu__dense_class = {
     },
 };
 
-CornuLayer *cornu_dense_from(const CornuDenseConfig *config)
-{
-    return cornu__layer_from(&cornu__dense_class, config);
-}
+CORNU__CONSTRUCTOR(dense, CornuDenseConfig)

@@ -292,7 +292,4 @@ const CornuLayerClass cornu__einsum_dense_class = {
     },
 };
 
-CornuLayer *cornu_einsum_dense_from(const CornuEinsumDenseConfig *config)
-{
-    return cornu__layer_from(&cornu__einsum_dense_class, config);
-}
+CORNU__CONSTRUCTOR(einsum_dense, CornuEinsumDenseConfig)

@@ -3,10 +3,7 @@
 
 /* ---- Embedding ---- */
 
-typedef struct {
-    CornuLayer           base;
-    CornuEmbeddingConfig config;
-} Embedding;
+typedef CORNU__LAYER(CornuEmbeddingConfig) Embedding;
 
 static CornuStatus embedding_build(CornuLayer *layer, CornuShape input)
 {
@@ -112,17 +109,11 @@ const CornuLayerClass cornu__embedding_class = {
     },
 };
 
-CornuLayer *cornu_embedding_from(const CornuEmbeddingConfig *config)
-{
-    return cornu__layer_from(&cornu__embedding_class, config);
-}
+CORNU__CONSTRUCTOR(embedding, CornuEmbeddingConfig)
 
 /* ---- Masking ---- */
 
-typedef struct {
-    CornuLayer         base;
-    CornuMaskingConfig config;
-} Masking;
+typedef CORNU__LAYER(CornuMaskingConfig) Masking;
 
 static CornuStatus masking_build(CornuLayer *layer, CornuShape input)
 {
@@ -175,7 +166,4 @@ const CornuLayerClass cornu__masking_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(masking_fields, Masking, masking_resolve) },
 };
 
-CornuLayer *cornu_masking_from(const CornuMaskingConfig *config)
-{
-    return cornu__layer_from(&cornu__masking_class, config);
-}
+CORNU__CONSTRUCTOR(masking, CornuMaskingConfig)

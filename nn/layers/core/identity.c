@@ -11,10 +11,7 @@ static CornuTensor *same(CornuLayer *layer, const CornuCall *call, CornuTensor *
 
 /* ---- Identity ---- */
 
-typedef struct {
-    CornuLayer               base;
-    CornuIdentityLayerConfig config;
-} Identity;
+typedef CORNU__LAYER(CornuIdentityLayerConfig) Identity;
 
 static const CornuField identity_fields[] = { { 0 } };
 
@@ -30,10 +27,7 @@ CornuLayer *cornu_identity_layer_from(const CornuIdentityLayerConfig *config)
 
 /* ---- ActivityRegularization ---- */
 
-typedef struct {
-    CornuLayer                        base;
-    CornuActivityRegularizationConfig config;
-} ActivityRegularization;
+typedef CORNU__LAYER(CornuActivityRegularizationConfig) ActivityRegularization;
 
 static CornuStatus activity_resolve(CornuLayer *layer)
 {
@@ -62,7 +56,4 @@ const CornuLayerClass cornu__activity_regularization_class = {
     },
 };
 
-CornuLayer *cornu_activity_regularization_from(const CornuActivityRegularizationConfig *config)
-{
-    return cornu__layer_from(&cornu__activity_regularization_class, config);
-}
+CORNU__CONSTRUCTOR(activity_regularization, CornuActivityRegularizationConfig)

@@ -2,10 +2,7 @@
  * keras/src/layers/preprocessing/pipeline.py. */
 #include "../layer_internal.h"
 
-typedef struct {
-    CornuLayer          base;
-    CornuPipelineConfig config;   /* its layers are the inner layers */
-} Pipeline;
+typedef CORNU__LAYER(CornuPipelineConfig) Pipeline;   /* its layers are the inner layers */
 
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {

@@ -1,9 +1,6 @@
 #include "../layer_internal.h"
 
-typedef struct {
-    CornuLayer                   base;
-    CornuPositionEmbeddingConfig config;
-} PositionEmbedding;
+typedef CORNU__LAYER(CornuPositionEmbeddingConfig) PositionEmbedding;
 
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {
@@ -47,7 +44,4 @@ const CornuLayerClass cornu__position_embedding_class = {
     .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, PositionEmbedding, resolve) },
 };
 
-CornuLayer *cornu_position_embedding_from(const CornuPositionEmbeddingConfig *config)
-{
-    return cornu__layer_from(&cornu__position_embedding_class, config);
-}
+CORNU__CONSTRUCTOR(position_embedding, CornuPositionEmbeddingConfig)

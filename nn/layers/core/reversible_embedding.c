@@ -3,10 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct {
-    CornuLayer                     base;
-    CornuReversibleEmbeddingConfig config;
-} Reversible;
+typedef CORNU__LAYER(CornuReversibleEmbeddingConfig) Reversible;
 
 enum { EMBEDDINGS, REVERSE_EMBEDDINGS };
 
@@ -141,7 +138,4 @@ const CornuLayerClass cornu__reversible_embedding_class = {
     },
 };
 
-CornuLayer *cornu_reversible_embedding_from(const CornuReversibleEmbeddingConfig *config)
-{
-    return cornu__layer_from(&cornu__reversible_embedding_class, config);
-}
+CORNU__CONSTRUCTOR(reversible_embedding, CornuReversibleEmbeddingConfig)

@@ -46,10 +46,7 @@ static CornuTensor *drawn(CornuTensor *numbers, int i)
 
 /* ---- RandomFlip ---- */
 
-typedef struct {
-    CornuLayer            base;
-    CornuRandomFlipConfig config;
-} RandomFlip;
+typedef CORNU__LAYER(CornuRandomFlipConfig) RandomFlip;
 
 static CornuTensor *flip_half(CornuTensor *x, CornuTensor *number, int axis)
 {
@@ -87,10 +84,7 @@ const CornuLayerClass cornu__random_flip_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(flip_fields, RandomFlip, flip_resolve) },
 };
 
-CornuLayer *cornu_random_flip_from(const CornuRandomFlipConfig *config)
-{
-    return cornu__layer_from(&cornu__random_flip_class, config);
-}
+CORNU__CONSTRUCTOR(random_flip, CornuRandomFlipConfig)
 
 /* ---- Arguments of layers that move images ---- */
 
@@ -124,10 +118,7 @@ static CornuStatus resolve_range(const CornuLayer *layer, const char *square, co
 
 /* ---- RandomTranslation ---- */
 
-typedef struct {
-    CornuLayer                   base;
-    CornuRandomTranslationConfig config;   /* with resolved ranges */
-} RandomTranslation;
+typedef CORNU__LAYER(CornuRandomTranslationConfig) RandomTranslation;   /* with resolved ranges */
 
 static CornuTensor *translation(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -168,17 +159,11 @@ const CornuLayerClass cornu__random_translation_class = {
     },
 };
 
-CornuLayer *cornu_random_translation_from(const CornuRandomTranslationConfig *config)
-{
-    return cornu__layer_from(&cornu__random_translation_class, config);
-}
+CORNU__CONSTRUCTOR(random_translation, CornuRandomTranslationConfig)
 
 /* ---- RandomZoom ---- */
 
-typedef struct {
-    CornuLayer            base;
-    CornuRandomZoomConfig config;   /* with resolved ranges */
-} RandomZoom;
+typedef CORNU__LAYER(CornuRandomZoomConfig) RandomZoom;   /* with resolved ranges */
 
 /* Rows or columns of x, with distances from the center scaled by `zoom` (B, 1, 1). */
 static CornuTensor *zoomed(CornuTensor *x, int axis, CornuTensor *zoom)
@@ -233,17 +218,11 @@ const CornuLayerClass cornu__random_zoom_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(zoom_fields, RandomZoom, zoom_resolve) },
 };
 
-CornuLayer *cornu_random_zoom_from(const CornuRandomZoomConfig *config)
-{
-    return cornu__layer_from(&cornu__random_zoom_class, config);
-}
+CORNU__CONSTRUCTOR(random_zoom, CornuRandomZoomConfig)
 
 /* ---- RandomRotation ---- */
 
-typedef struct {
-    CornuLayer                base;
-    CornuRandomRotationConfig config;   /* with the resolved range */
-} RandomRotation;
+typedef CORNU__LAYER(CornuRandomRotationConfig) RandomRotation;   /* with the resolved range */
 
 /* Pixel (x, y) of the output is the image's at (cos x - sin y, sin x + cos y), relative to the
  * center. */
@@ -289,7 +268,4 @@ const CornuLayerClass cornu__random_rotation_class = {
     },
 };
 
-CornuLayer *cornu_random_rotation_from(const CornuRandomRotationConfig *config)
-{
-    return cornu__layer_from(&cornu__random_rotation_class, config);
-}
+CORNU__CONSTRUCTOR(random_rotation, CornuRandomRotationConfig)

@@ -5,10 +5,7 @@
 
 enum { LEVELS = 256 };
 
-typedef struct {
-    CornuLayer       base;
-    CornuClaheConfig config;
-} Clahe;
+typedef CORNU__LAYER(CornuClaheConfig) Clahe;
 
 /* The tiles: a grid of rows and columns, each of so many pixels. */
 typedef struct { int64_t B, C, grid[2], tile[2]; } Tiles;
@@ -155,9 +152,4 @@ const CornuLayerClass cornu__contrast_limited_adaptive_histogram_equalization_cl
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Clahe, resolve) },
 };
 
-CornuLayer *cornu_contrast_limited_adaptive_histogram_equalization_from(
-    const CornuClaheConfig *config)
-{
-    return cornu__layer_from(&cornu__contrast_limited_adaptive_histogram_equalization_class,
-                             config);
-}
+CORNU__CONSTRUCTOR(contrast_limited_adaptive_histogram_equalization, CornuClaheConfig)

@@ -2,10 +2,7 @@
  * and RandomColorJitter. */
 #include "image_internal.h"
 
-typedef struct {
-    CornuLayer             base;
-    CornuRandomColorConfig config;        /* with resolved ranges */
-} RandomColor;
+typedef CORNU__LAYER(CornuRandomColorConfig) RandomColor;   /* with resolved ranges */
 
 /* A change by a factor that takes so many draws; the factor is `usual` unless given, and overlaps
  * [low, high]. */
@@ -57,47 +54,17 @@ COLOR_CLASS(color_degeneration, "RandomColorDegeneration", cornu__degenerate, 1,
 COLOR_CLASS(sharpness, "RandomSharpness", cornu__sharpen, 1, 0.0, 0.0, 1.0);
 COLOR_CLASS(invert, "RandomInvert", cornu__invert, 2, 1.0, 0.0, 1.0);
 
-CornuLayer *cornu_random_contrast_from(const CornuRandomColorConfig *config)
-{
-    return cornu__layer_from(&cornu__random_contrast_class, config);
-}
-
-CornuLayer *cornu_random_brightness_from(const CornuRandomColorConfig *config)
-{
-    return cornu__layer_from(&cornu__random_brightness_class, config);
-}
-
-CornuLayer *cornu_random_saturation_from(const CornuRandomColorConfig *config)
-{
-    return cornu__layer_from(&cornu__random_saturation_class, config);
-}
-
-CornuLayer *cornu_random_hue_from(const CornuRandomColorConfig *config)
-{
-    return cornu__layer_from(&cornu__random_hue_class, config);
-}
-
-CornuLayer *cornu_random_color_degeneration_from(const CornuRandomColorConfig *config)
-{
-    return cornu__layer_from(&cornu__random_color_degeneration_class, config);
-}
-
-CornuLayer *cornu_random_sharpness_from(const CornuRandomColorConfig *config)
-{
-    return cornu__layer_from(&cornu__random_sharpness_class, config);
-}
-
-CornuLayer *cornu_random_invert_from(const CornuRandomColorConfig *config)
-{
-    return cornu__layer_from(&cornu__random_invert_class, config);
-}
+CORNU__CONSTRUCTOR(random_contrast, CornuRandomColorConfig)
+CORNU__CONSTRUCTOR(random_brightness, CornuRandomColorConfig)
+CORNU__CONSTRUCTOR(random_saturation, CornuRandomColorConfig)
+CORNU__CONSTRUCTOR(random_hue, CornuRandomColorConfig)
+CORNU__CONSTRUCTOR(random_color_degeneration, CornuRandomColorConfig)
+CORNU__CONSTRUCTOR(random_sharpness, CornuRandomColorConfig)
+CORNU__CONSTRUCTOR(random_invert, CornuRandomColorConfig)
 
 /* ---- RandomGrayscale ---- */
 
-typedef struct {
-    CornuLayer                 base;
-    CornuRandomGrayscaleConfig config;
-} RandomGrayscale;
+typedef CORNU__LAYER(CornuRandomGrayscaleConfig) RandomGrayscale;
 
 static CornuTensor *grayscale(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -131,17 +98,12 @@ const CornuLayerClass cornu__random_grayscale_class = {
     },
 };
 
-CornuLayer *cornu_random_grayscale_from(const CornuRandomGrayscaleConfig *config)
-{
-    return cornu__layer_from(&cornu__random_grayscale_class, config);
-}
+CORNU__CONSTRUCTOR(random_grayscale, CornuRandomGrayscaleConfig)
 
 /* ---- RandomPosterization ---- */
 
-typedef struct {
-    CornuLayer                     base;
-    CornuRandomPosterizationConfig config;   /* with resolved ranges */
-} RandomPosterization;
+/* With resolved ranges. */
+typedef CORNU__LAYER(CornuRandomPosterizationConfig) RandomPosterization;
 
 static CornuTensor *posterize(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -185,17 +147,11 @@ const CornuLayerClass cornu__random_posterization_class = {
     },
 };
 
-CornuLayer *cornu_random_posterization_from(const CornuRandomPosterizationConfig *config)
-{
-    return cornu__layer_from(&cornu__random_posterization_class, config);
-}
+CORNU__CONSTRUCTOR(random_posterization, CornuRandomPosterizationConfig)
 
 /* ---- RandomColorJitter ---- */
 
-typedef struct {
-    CornuLayer                   base;
-    CornuRandomColorJitterConfig config;  /* with resolved ranges */
-} RandomColorJitter;
+typedef CORNU__LAYER(CornuRandomColorJitterConfig) RandomColorJitter;   /* with resolved ranges */
 
 static bool is_given(const double range[2]) { return range[0] != 0.0 || range[1] != 0.0; }
 
@@ -253,7 +209,4 @@ const CornuLayerClass cornu__random_color_jitter_class = {
     },
 };
 
-CornuLayer *cornu_random_color_jitter_from(const CornuRandomColorJitterConfig *config)
-{
-    return cornu__layer_from(&cornu__random_color_jitter_class, config);
-}
+CORNU__CONSTRUCTOR(random_color_jitter, CornuRandomColorJitterConfig)

@@ -2,10 +2,7 @@
 #include "../reshaping/resampling_internal.h"
 #include "image_internal.h"
 
-typedef struct {
-    CornuLayer      base;
-    CornuCropConfig config;
-} Crop;
+typedef CORNU__LAYER(CornuCropConfig) Crop;
 
 /* Rows y to y + height, columns x to x + width. */
 static CornuTensor *cut(CornuTensor *image, int64_t y, int64_t x, int64_t height, int64_t width)
@@ -102,12 +99,5 @@ const CornuLayerClass cornu__random_crop_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Crop, resolve) },
 };
 
-CornuLayer *cornu_center_crop_from(const CornuCropConfig *config)
-{
-    return cornu__layer_from(&cornu__center_crop_class, config);
-}
-
-CornuLayer *cornu_random_crop_from(const CornuCropConfig *config)
-{
-    return cornu__layer_from(&cornu__random_crop_class, config);
-}
+CORNU__CONSTRUCTOR(center_crop, CornuCropConfig)
+CORNU__CONSTRUCTOR(random_crop, CornuCropConfig)

@@ -17,10 +17,7 @@ CornuTensor *cornu__solarize(CornuTensor *x, CornuDraws *draws, const double add
     return cornu__map_range(x, cornu__bytes, range);
 }
 
-typedef struct {
-    CornuLayer              base;
-    CornuSolarizationConfig config;       /* with resolved ranges */
-} Solarization;
+typedef CORNU__LAYER(CornuSolarizationConfig) Solarization;   /* with resolved ranges */
 
 static CornuTensor *solarize(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -58,10 +55,7 @@ const CornuLayerClass cornu__solarization_class = {
     },
 };
 
-CornuLayer *cornu_solarization_from(const CornuSolarizationConfig *config)
-{
-    return cornu__layer_from(&cornu__solarization_class, config);
-}
+CORNU__CONSTRUCTOR(solarization, CornuSolarizationConfig)
 
 /* ---- AutoContrast ---- */
 
@@ -86,10 +80,7 @@ CornuTensor *cornu__spread_levels(CornuTensor *x, const double range[2])
     return cornu_op_select(flat, x, y);
 }
 
-typedef struct {
-    CornuLayer              base;
-    CornuAutoContrastConfig config;
-} AutoContrast;
+typedef CORNU__LAYER(CornuAutoContrastConfig) AutoContrast;
 
 static CornuTensor *spread(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -116,10 +107,7 @@ const CornuLayerClass cornu__auto_contrast_class = {
     },
 };
 
-CornuLayer *cornu_auto_contrast_from(const CornuAutoContrastConfig *config)
-{
-    return cornu__layer_from(&cornu__auto_contrast_class, config);
-}
+CORNU__CONSTRUCTOR(auto_contrast, CornuAutoContrastConfig)
 
 /* ---- Equalization ---- */
 
@@ -201,10 +189,7 @@ CornuTensor *cornu__equalize(const CornuCall *call, CornuTensor *x, int64_t bins
                            cornu__map_range(found, cornu__bytes, range));
 }
 
-typedef struct {
-    CornuLayer              base;
-    CornuEqualizationConfig config;
-} Equalization;
+typedef CORNU__LAYER(CornuEqualizationConfig) Equalization;
 
 static CornuTensor *equalize(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -237,7 +222,4 @@ const CornuLayerClass cornu__equalization_class = {
     },
 };
 
-CornuLayer *cornu_equalization_from(const CornuEqualizationConfig *config)
-{
-    return cornu__layer_from(&cornu__equalization_class, config);
-}
+CORNU__CONSTRUCTOR(equalization, CornuEqualizationConfig)

@@ -31,10 +31,7 @@ static CornuTensor *rectangle(CornuTensor *x, CornuDraws *draws, CornuTensor *wi
 
 /* ---- RandomErasing ---- */
 
-typedef struct {
-    CornuLayer               base;
-    CornuRandomErasingConfig config;      /* with resolved ranges */
-} RandomErasing;
+typedef CORNU__LAYER(CornuRandomErasingConfig) RandomErasing;   /* with resolved ranges */
 
 static CornuTensor *erase(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -93,10 +90,7 @@ const CornuLayerClass cornu__random_erasing_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(erase_fields, RandomErasing, erase_resolve) },
 };
 
-CornuLayer *cornu_random_erasing_from(const CornuRandomErasingConfig *config)
-{
-    return cornu__layer_from(&cornu__random_erasing_class, config);
-}
+CORNU__CONSTRUCTOR(random_erasing, CornuRandomErasingConfig)
 
 /* ---- RandomGaussianBlur ---- */
 
@@ -129,10 +123,7 @@ CornuTensor *cornu__blur(CornuTensor *x, const int64_t size[2], CornuTensor *con
     return x;
 }
 
-typedef struct {
-    CornuLayer                    base;
-    CornuRandomGaussianBlurConfig config;  /* with resolved ranges */
-} RandomGaussianBlur;
+typedef CORNU__LAYER(CornuRandomGaussianBlurConfig) RandomGaussianBlur;   /* with resolved ranges */
 
 /* As in Keras the first size and sigma are of the width; of the size, the first is. */
 static CornuTensor *blur(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
@@ -183,10 +174,7 @@ const CornuLayerClass cornu__random_gaussian_blur_class = {
     },
 };
 
-CornuLayer *cornu_random_gaussian_blur_from(const CornuRandomGaussianBlurConfig *config)
-{
-    return cornu__layer_from(&cornu__random_gaussian_blur_class, config);
-}
+CORNU__CONSTRUCTOR(random_gaussian_blur, CornuRandomGaussianBlurConfig)
 
 /* ---- Partners ---- */
 
@@ -219,10 +207,7 @@ static CornuTensor *beta(CornuDraws *draws, CornuTensor *alpha)
 
 /* ---- MixUp ---- */
 
-typedef struct {
-    CornuLayer       base;
-    CornuMixUpConfig config;
-} MixUp;
+typedef CORNU__LAYER(CornuMixUpConfig) MixUp;
 
 static CornuTensor *mix(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -255,17 +240,11 @@ const CornuLayerClass cornu__mix_up_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(mix_fields, MixUp, mix_resolve) },
 };
 
-CornuLayer *cornu_mix_up_from(const CornuMixUpConfig *config)
-{
-    return cornu__layer_from(&cornu__mix_up_class, config);
-}
+CORNU__CONSTRUCTOR(mix_up, CornuMixUpConfig)
 
 /* ---- CutMix ---- */
 
-typedef struct {
-    CornuLayer        base;
-    CornuCutMixConfig config;             /* with the resolved range */
-} CutMix;
+typedef CORNU__LAYER(CornuCutMixConfig) CutMix;   /* with the resolved range */
 
 static CornuTensor *cut(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -295,7 +274,4 @@ const CornuLayerClass cornu__cut_mix_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(cut_fields, CutMix, cut_resolve) },
 };
 
-CornuLayer *cornu_cut_mix_from(const CornuCutMixConfig *config)
-{
-    return cornu__layer_from(&cornu__cut_mix_class, config);
-}
+CORNU__CONSTRUCTOR(cut_mix, CornuCutMixConfig)

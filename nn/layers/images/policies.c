@@ -69,10 +69,7 @@ static CornuStatus check_count(const CornuLayer *layer, const char *argument, in
 
 /* ---- RandAugment ---- */
 
-typedef struct {
-    CornuLayer             base;
-    CornuRandAugmentConfig config;        /* with resolved ranges */
-} RandAugment;
+typedef CORNU__LAYER(CornuRandAugmentConfig) RandAugment;   /* with resolved ranges */
 
 static CornuTensor *rand_augment(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -115,17 +112,11 @@ const CornuLayerClass cornu__rand_augment_class = {
     },
 };
 
-CornuLayer *cornu_rand_augment_from(const CornuRandAugmentConfig *config)
-{
-    return cornu__layer_from(&cornu__rand_augment_class, config);
-}
+CORNU__CONSTRUCTOR(rand_augment, CornuRandAugmentConfig)
 
 /* ---- AugMix ---- */
 
-typedef struct {
-    CornuLayer        base;
-    CornuAugMixConfig config;             /* with resolved ranges */
-} AugMix;
+typedef CORNU__LAYER(CornuAugMixConfig) AugMix;   /* with resolved ranges */
 
 /* The weights of the chains are of a Dirichlet distribution: parts of a sum of gammas. */
 static CornuTensor *aug_mix(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
@@ -193,17 +184,11 @@ const CornuLayerClass cornu__aug_mix_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(aug_mix_fields, AugMix, aug_mix_resolve) },
 };
 
-CornuLayer *cornu_aug_mix_from(const CornuAugMixConfig *config)
-{
-    return cornu__layer_from(&cornu__aug_mix_class, config);
-}
+CORNU__CONSTRUCTOR(aug_mix, CornuAugMixConfig)
 
 /* ---- MaxNumBoundingBoxes ---- */
 
-typedef struct {
-    CornuLayer                     base;
-    CornuMaxNumBoundingBoxesConfig config;
-} MaxNumBoundingBoxes;
+typedef CORNU__LAYER(CornuMaxNumBoundingBoxesConfig) MaxNumBoundingBoxes;
 
 static CornuTensor *boxes_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -232,7 +217,4 @@ const CornuLayerClass cornu__max_num_bounding_boxes_class = {
     },
 };
 
-CornuLayer *cornu_max_num_bounding_boxes_from(const CornuMaxNumBoundingBoxesConfig *config)
-{
-    return cornu__layer_from(&cornu__max_num_bounding_boxes_class, config);
-}
+CORNU__CONSTRUCTOR(max_num_bounding_boxes, CornuMaxNumBoundingBoxesConfig)

@@ -61,10 +61,7 @@ CornuTensor *cornu__rotate(CornuTensor *x, CornuDraws *draws, const double facto
 
 /* ---- RandomShear ---- */
 
-typedef struct {
-    CornuLayer             base;
-    CornuRandomShearConfig config;        /* with resolved ranges */
-} RandomShear;
+typedef CORNU__LAYER(CornuRandomShearConfig) RandomShear;   /* with resolved ranges */
 
 static CornuTensor *shear(const CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -96,17 +93,12 @@ const CornuLayerClass cornu__random_shear_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(shear_fields, RandomShear, shear_resolve) },
 };
 
-CornuLayer *cornu_random_shear_from(const CornuRandomShearConfig *config)
-{
-    return cornu__layer_from(&cornu__random_shear_class, config);
-}
+CORNU__CONSTRUCTOR(random_shear, CornuRandomShearConfig)
 
 /* ---- RandomPerspective ---- */
 
-typedef struct {
-    CornuLayer                   base;
-    CornuRandomPerspectiveConfig config;  /* with the resolved range */
-} RandomPerspective;
+/* With the resolved range. */
+typedef CORNU__LAYER(CornuRandomPerspectiveConfig) RandomPerspective;
 
 static CornuTensor *product(CornuTensor *a, CornuTensor *b, CornuTensor *c, CornuTensor *d)
 {
@@ -200,17 +192,12 @@ const CornuLayerClass cornu__random_perspective_class = {
     },
 };
 
-CornuLayer *cornu_random_perspective_from(const CornuRandomPerspectiveConfig *config)
-{
-    return cornu__layer_from(&cornu__random_perspective_class, config);
-}
+CORNU__CONSTRUCTOR(random_perspective, CornuRandomPerspectiveConfig)
 
 /* ---- RandomElasticTransform ---- */
 
-typedef struct {
-    CornuLayer                        base;
-    CornuRandomElasticTransformConfig config;  /* with resolved ranges */
-} RandomElasticTransform;
+/* With resolved ranges. */
+typedef CORNU__LAYER(CornuRandomElasticTransformConfig) RandomElasticTransform;
 
 /* Rows and columns move alike, as Keras 3.15 draws both with one seed. The blurred noise is of the
  * standard deviation sigma before it is blurred by that; the window is as large as the largest
@@ -272,7 +259,4 @@ const CornuLayerClass cornu__random_elastic_transform_class = {
     },
 };
 
-CornuLayer *cornu_random_elastic_transform_from(const CornuRandomElasticTransformConfig *config)
-{
-    return cornu__layer_from(&cornu__random_elastic_transform_class, config);
-}
+CORNU__CONSTRUCTOR(random_elastic_transform, CornuRandomElasticTransformConfig)

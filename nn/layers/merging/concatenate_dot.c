@@ -11,10 +11,7 @@ static int resolved(int64_t axis, int rank)
 
 /* ---- Concatenate ---- */
 
-typedef struct {
-    CornuLayer             base;
-    CornuConcatenateConfig config;
-} Concatenate;
+typedef CORNU__LAYER(CornuConcatenateConfig) Concatenate;
 
 static int concat_axis(const CornuLayer *layer, int rank)
 {
@@ -90,17 +87,11 @@ const CornuLayerClass cornu__concatenate_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(concat_fields, Concatenate, concat_resolve) },
 };
 
-CornuLayer *cornu_concatenate_from(const CornuConcatenateConfig *config)
-{
-    return cornu__layer_from(&cornu__concatenate_class, config);
-}
+CORNU__CONSTRUCTOR(concatenate, CornuConcatenateConfig)
 
 /* ---- Dot ---- */
 
-typedef struct {
-    CornuLayer     base;
-    CornuDotConfig config;   /* with both_axes set */
-} Dot;
+typedef CORNU__LAYER(CornuDotConfig) Dot;   /* with both_axes set */
 
 static int dot_axis(const CornuLayer *layer, int i, int rank)
 {
@@ -185,7 +176,4 @@ const CornuLayerClass cornu__dot_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(dot_fields, Dot, dot_resolve) },
 };
 
-CornuLayer *cornu_dot_from(const CornuDotConfig *config)
-{
-    return cornu__layer_from(&cornu__dot_class, config);
-}
+CORNU__CONSTRUCTOR(dot, CornuDotConfig)

@@ -1,10 +1,7 @@
 /* Layers that merge several tensors element by element. Source: keras/src/layers/merging. */
 #include "../layer_internal.h"
 
-typedef struct {
-    CornuLayer            base;
-    CornuMergeLayerConfig config;
-} Merge;
+typedef CORNU__LAYER(CornuMergeLayerConfig) Merge;
 
 typedef struct {
     CornuTensor *(*combine)(CornuTensor *a, CornuTensor *b);
@@ -154,32 +151,9 @@ MERGE_CLASS(average, "Average", .combine = cornu_op_add, .mean = true);
 MERGE_CLASS(maximum, "Maximum", .combine = cornu_op_maximum, .pick = true);
 MERGE_CLASS(minimum, "Minimum", .combine = cornu_op_minimum, .pick = true);
 
-CornuLayer *cornu_add_from(const CornuMergeLayerConfig *config)
-{
-    return cornu__layer_from(&cornu__add_class, config);
-}
-
-CornuLayer *cornu_subtract_from(const CornuMergeLayerConfig *config)
-{
-    return cornu__layer_from(&cornu__subtract_class, config);
-}
-
-CornuLayer *cornu_multiply_from(const CornuMergeLayerConfig *config)
-{
-    return cornu__layer_from(&cornu__multiply_class, config);
-}
-
-CornuLayer *cornu_average_from(const CornuMergeLayerConfig *config)
-{
-    return cornu__layer_from(&cornu__average_class, config);
-}
-
-CornuLayer *cornu_maximum_from(const CornuMergeLayerConfig *config)
-{
-    return cornu__layer_from(&cornu__maximum_class, config);
-}
-
-CornuLayer *cornu_minimum_from(const CornuMergeLayerConfig *config)
-{
-    return cornu__layer_from(&cornu__minimum_class, config);
-}
+CORNU__CONSTRUCTOR(add, CornuMergeLayerConfig)
+CORNU__CONSTRUCTOR(subtract, CornuMergeLayerConfig)
+CORNU__CONSTRUCTOR(multiply, CornuMergeLayerConfig)
+CORNU__CONSTRUCTOR(average, CornuMergeLayerConfig)
+CORNU__CONSTRUCTOR(maximum, CornuMergeLayerConfig)
+CORNU__CONSTRUCTOR(minimum, CornuMergeLayerConfig)

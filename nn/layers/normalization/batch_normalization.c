@@ -361,7 +361,4 @@ const CornuLayerClass cornu__batch_normalization_class = {
     .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, BatchNormalization, resolve) },
 };
 
-CornuLayer *cornu_batch_normalization_from(const CornuBatchNormalizationConfig *config)
-{
-    return cornu__layer_from(&cornu__batch_normalization_class, config);
-}
+CORNU__CONSTRUCTOR(batch_normalization, CornuBatchNormalizationConfig)

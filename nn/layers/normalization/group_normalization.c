@@ -82,7 +82,4 @@ const CornuLayerClass cornu__group_normalization_class = {
     .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, GroupNormalization, resolve) },
 };
 
-CornuLayer *cornu_group_normalization_from(const CornuGroupNormalizationConfig *config)
-{
-    return cornu__layer_from(&cornu__group_normalization_class, config);
-}
+CORNU__CONSTRUCTOR(group_normalization, CornuGroupNormalizationConfig)

@@ -90,10 +90,7 @@ const CornuLayerClass cornu__layer_normalization_class = {
     },
 };
 
-CornuLayer *cornu_layer_normalization_from(const CornuLayerNormalizationConfig *config)
-{
-    return cornu__layer_from(&cornu__layer_normalization_class, config);
-}
+CORNU__CONSTRUCTOR(layer_normalization, CornuLayerNormalizationConfig)
 
 /* ---- RMSNormalization ---- */
 
@@ -139,10 +136,7 @@ const CornuLayerClass cornu__rms_normalization_class = {
     .keras = &(const CornuKerasClass){ CORNU__TRAINED(rms_fields, RmsNormalization, rms_resolve) },
 };
 
-CornuLayer *cornu_rms_normalization_from(const CornuRmsNormalizationConfig *config)
-{
-    return cornu__layer_from(&cornu__rms_normalization_class, config);
-}
+CORNU__CONSTRUCTOR(rms_normalization, CornuRmsNormalizationConfig)
 
 /* ---- UnitNormalization ---- */
 
@@ -185,7 +179,4 @@ const CornuLayerClass cornu__unit_normalization_class = {
     },
 };
 
-CornuLayer *cornu_unit_normalization_from(const CornuUnitNormalizationConfig *config)
-{
-    return cornu__layer_from(&cornu__unit_normalization_class, config);
-}
+CORNU__CONSTRUCTOR(unit_normalization, CornuUnitNormalizationConfig)

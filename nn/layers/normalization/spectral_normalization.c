@@ -2,10 +2,8 @@
 
 #include <string.h>
 
-typedef struct {
-    CornuLayer                       base;
-    CornuSpectralNormalizationConfig config;   /* its layer is the inner layer */
-} SpectralNormalization;
+/* Its layer is the inner layer. */
+typedef CORNU__LAYER(CornuSpectralNormalizationConfig) SpectralNormalization;
 
 /* The index among the layer's weights of the inner kernel or embeddings; -1 if there is none. */
 static int kernel_of(const CornuLayer *layer)

@@ -1,10 +1,8 @@
 /* AdaptiveAveragePooling and AdaptiveMaxPooling of sequences, images and volumes. */
 #include "pooling_internal.h"
 
-typedef struct {
-    CornuLayer                  base;
-    CornuAdaptivePoolingConfig config;   /* the first extents count, as many as there are axes */
-} AdaptivePooling;
+/* The first extents count, as many as there are axes. */
+typedef CORNU__LAYER(CornuAdaptivePoolingConfig) AdaptivePooling;
 
 /* A pool, and a reduction to the same end, for windows that the pool does not have. */
 typedef struct {
@@ -96,32 +94,9 @@ CLASS(max_pooling1d, "AdaptiveMaxPooling1D", fields1d, maximum);
 CLASS(max_pooling2d, "AdaptiveMaxPooling2D", fields2d, maximum);
 CLASS(max_pooling3d, "AdaptiveMaxPooling3D", fields3d, maximum);
 
-CornuLayer *cornu_adaptive_average_pooling1d_from(const CornuAdaptivePoolingConfig *config)
-{
-    return cornu__layer_from(&cornu__adaptive_average_pooling1d_class, config);
-}
-
-CornuLayer *cornu_adaptive_average_pooling2d_from(const CornuAdaptivePoolingConfig *config)
-{
-    return cornu__layer_from(&cornu__adaptive_average_pooling2d_class, config);
-}
-
-CornuLayer *cornu_adaptive_average_pooling3d_from(const CornuAdaptivePoolingConfig *config)
-{
-    return cornu__layer_from(&cornu__adaptive_average_pooling3d_class, config);
-}
-
-CornuLayer *cornu_adaptive_max_pooling1d_from(const CornuAdaptivePoolingConfig *config)
-{
-    return cornu__layer_from(&cornu__adaptive_max_pooling1d_class, config);
-}
-
-CornuLayer *cornu_adaptive_max_pooling2d_from(const CornuAdaptivePoolingConfig *config)
-{
-    return cornu__layer_from(&cornu__adaptive_max_pooling2d_class, config);
-}
-
-CornuLayer *cornu_adaptive_max_pooling3d_from(const CornuAdaptivePoolingConfig *config)
-{
-    return cornu__layer_from(&cornu__adaptive_max_pooling3d_class, config);
-}
+CORNU__CONSTRUCTOR(adaptive_average_pooling1d, CornuAdaptivePoolingConfig)
+CORNU__CONSTRUCTOR(adaptive_average_pooling2d, CornuAdaptivePoolingConfig)
+CORNU__CONSTRUCTOR(adaptive_average_pooling3d, CornuAdaptivePoolingConfig)
+CORNU__CONSTRUCTOR(adaptive_max_pooling1d, CornuAdaptivePoolingConfig)
+CORNU__CONSTRUCTOR(adaptive_max_pooling2d, CornuAdaptivePoolingConfig)
+CORNU__CONSTRUCTOR(adaptive_max_pooling3d, CornuAdaptivePoolingConfig)

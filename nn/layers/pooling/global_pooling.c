@@ -1,10 +1,7 @@
 /* GlobalAveragePooling and GlobalMaxPooling of sequences, images and volumes. */
 #include "../layer_internal.h"
 
-typedef struct {
-    CornuLayer               base;
-    CornuGlobalPoolingConfig config;
-} GlobalPooling;
+typedef CORNU__LAYER(CornuGlobalPoolingConfig) GlobalPooling;
 
 static bool keeps(const CornuLayer *layer)
 {
@@ -57,32 +54,9 @@ CLASS(max_pooling1d, "GlobalMaxPooling1D", greatest);
 CLASS(max_pooling2d, "GlobalMaxPooling2D", greatest);
 CLASS(max_pooling3d, "GlobalMaxPooling3D", greatest);
 
-CornuLayer *cornu_global_average_pooling1d_from(const CornuGlobalPoolingConfig *config)
-{
-    return cornu__layer_from(&cornu__global_average_pooling1d_class, config);
-}
-
-CornuLayer *cornu_global_average_pooling2d_from(const CornuGlobalPoolingConfig *config)
-{
-    return cornu__layer_from(&cornu__global_average_pooling2d_class, config);
-}
-
-CornuLayer *cornu_global_average_pooling3d_from(const CornuGlobalPoolingConfig *config)
-{
-    return cornu__layer_from(&cornu__global_average_pooling3d_class, config);
-}
-
-CornuLayer *cornu_global_max_pooling1d_from(const CornuGlobalPoolingConfig *config)
-{
-    return cornu__layer_from(&cornu__global_max_pooling1d_class, config);
-}
-
-CornuLayer *cornu_global_max_pooling2d_from(const CornuGlobalPoolingConfig *config)
-{
-    return cornu__layer_from(&cornu__global_max_pooling2d_class, config);
-}
-
-CornuLayer *cornu_global_max_pooling3d_from(const CornuGlobalPoolingConfig *config)
-{
-    return cornu__layer_from(&cornu__global_max_pooling3d_class, config);
-}
+CORNU__CONSTRUCTOR(global_average_pooling1d, CornuGlobalPoolingConfig)
+CORNU__CONSTRUCTOR(global_average_pooling2d, CornuGlobalPoolingConfig)
+CORNU__CONSTRUCTOR(global_average_pooling3d, CornuGlobalPoolingConfig)
+CORNU__CONSTRUCTOR(global_max_pooling1d, CornuGlobalPoolingConfig)
+CORNU__CONSTRUCTOR(global_max_pooling2d, CornuGlobalPoolingConfig)
+CORNU__CONSTRUCTOR(global_max_pooling3d, CornuGlobalPoolingConfig)

@@ -2,10 +2,7 @@
 #include "pooling_internal.h"
 
 /* One config for all: the first extents count, as many as there are axes. */
-typedef struct {
-    CornuLayer           base;
-    CornuPooling3dConfig config;
-} Pooling;
+typedef CORNU__LAYER(CornuPooling3dConfig) Pooling;
 
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {
@@ -128,12 +125,5 @@ CornuLayer *cornu_average_pooling2d_from(const CornuPooling2dConfig *config)
     return from_image(&cornu__average_pooling2d_class, config);
 }
 
-CornuLayer *cornu_max_pooling3d_from(const CornuPooling3dConfig *config)
-{
-    return cornu__layer_from(&cornu__max_pooling3d_class, config);
-}
-
-CornuLayer *cornu_average_pooling3d_from(const CornuPooling3dConfig *config)
-{
-    return cornu__layer_from(&cornu__average_pooling3d_class, config);
-}
+CORNU__CONSTRUCTOR(max_pooling3d, CornuPooling3dConfig)
+CORNU__CONSTRUCTOR(average_pooling3d, CornuPooling3dConfig)

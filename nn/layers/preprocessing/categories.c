@@ -82,10 +82,7 @@ CornuTensor *cornu__encode(const CornuLayer *layer, CornuTensor *indices, CornuO
 
 /* ---- CategoryEncoding ---- */
 
-typedef struct {
-    CornuLayer                  base;
-    CornuCategoryEncodingConfig config;
-} CategoryEncoding;
+typedef CORNU__LAYER(CornuCategoryEncodingConfig) CategoryEncoding;
 
 static CornuStatus build(CornuLayer *layer, const CornuShape *in, int in_count)
 {
@@ -128,7 +125,4 @@ const CornuLayerClass cornu__category_encoding_class = {
                                        .operands = "count_weights", .one_operand = true },
 };
 
-CornuLayer *cornu_category_encoding_from(const CornuCategoryEncodingConfig *config)
-{
-    return cornu__layer_from(&cornu__category_encoding_class, config);
-}
+CORNU__CONSTRUCTOR(category_encoding, CornuCategoryEncodingConfig)

@@ -5,10 +5,7 @@
 #include "categories_internal.h"
 #include "adapt_internal.h"
 
-typedef struct {
-    CornuLayer                base;
-    CornuDiscretizationConfig config;
-} Discretization;
+typedef CORNU__LAYER(CornuDiscretizationConfig) Discretization;
 
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {
@@ -88,10 +85,7 @@ const CornuLayerClass cornu__discretization_class = {
                                        .never_trains = true },
 };
 
-CornuLayer *cornu_discretization_from(const CornuDiscretizationConfig *config)
-{
-    return cornu__layer_from(&cornu__discretization_class, config);
-}
+CORNU__CONSTRUCTOR(discretization, CornuDiscretizationConfig)
 
 /* ---- Boundaries from data ---- */
 

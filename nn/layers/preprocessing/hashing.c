@@ -98,17 +98,11 @@ const CornuLayerClass cornu__hashing_class = {
                                        .never_typed = true },
 };
 
-CornuLayer *cornu_hashing_from(const CornuHashingConfig *config)
-{
-    return cornu__layer_from(&cornu__hashing_class, config);
-}
+CORNU__CONSTRUCTOR(hashing, CornuHashingConfig)
 
 /* ---- HashedCrossing ---- */
 
-typedef struct {
-    CornuLayer                base;
-    CornuHashedCrossingConfig config;
-} Crossing;
+typedef CORNU__LAYER(CornuHashedCrossingConfig) Crossing;
 
 static CornuStatus crossing_type(const CornuLayer *layer, const CornuArray *in, int in_count,
                                  CornuType *out)
@@ -174,7 +168,4 @@ const CornuLayerClass cornu__hashed_crossing_class = {
                                        .never_typed = true },
 };
 
-CornuLayer *cornu_hashed_crossing_from(const CornuHashedCrossingConfig *config)
-{
-    return cornu__layer_from(&cornu__hashed_crossing_class, config);
-}
+CORNU__CONSTRUCTOR(hashed_crossing, CornuHashedCrossingConfig)

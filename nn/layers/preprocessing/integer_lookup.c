@@ -318,10 +318,7 @@ const CornuLayerClass cornu__integer_lookup_class = {
                                        .read_asset = read_asset },
 };
 
-CornuLayer *cornu_integer_lookup_from(const CornuIntegerLookupConfig *config)
-{
-    return cornu__layer_from(&cornu__integer_lookup_class, config);
-}
+CORNU__CONSTRUCTOR(integer_lookup, CornuIntegerLookupConfig)
 
 json_t *cornu__integer_lookup_vocabulary(const CornuLayer *layer, int64_t *specials)
 {

@@ -3,10 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct {
-    CornuLayer                base;
-    CornuMelSpectrogramConfig config;   /* resolved; window NULL: none */
-} Mel;
+typedef CORNU__LAYER(CornuMelSpectrogramConfig) Mel;   /* resolved; window NULL: none */
 
 static int64_t bins_of(const CornuMelSpectrogramConfig *c) { return c->fft_length / 2 + 1; }
 
@@ -196,7 +193,4 @@ const CornuLayerClass cornu__mel_spectrogram_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Mel, resolve) },
 };
 
-CornuLayer *cornu_mel_spectrogram_from(const CornuMelSpectrogramConfig *config)
-{
-    return cornu__layer_from(&cornu__mel_spectrogram_class, config);
-}
+CORNU__CONSTRUCTOR(mel_spectrogram, CornuMelSpectrogramConfig)

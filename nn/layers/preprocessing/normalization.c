@@ -154,10 +154,7 @@ const CornuLayerClass cornu__normalization_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Normalization, resolve) },
 };
 
-CornuLayer *cornu_normalization_from(const CornuNormalizationConfig *config)
-{
-    return cornu__layer_from(&cornu__normalization_class, config);
-}
+CORNU__CONSTRUCTOR(normalization, CornuNormalizationConfig)
 
 /* ---- Statistics of data ---- */
 

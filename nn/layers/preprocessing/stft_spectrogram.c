@@ -3,10 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct {
-    CornuLayer                 base;
-    CornuStftSpectrogramConfig config;   /* resolved; window and scaling NULL: none */
-} Spectrogram;
+/* Resolved; window and scaling NULL: none. */
+typedef CORNU__LAYER(CornuStftSpectrogramConfig) Spectrogram;
 
 enum { REAL, IMAG };
 
@@ -212,7 +210,4 @@ const CornuLayerClass cornu__stft_spectrogram_class = {
                                        CORNU__TRAINED(fields, Spectrogram, resolve) },
 };
 
-CornuLayer *cornu_stft_spectrogram_from(const CornuStftSpectrogramConfig *config)
-{
-    return cornu__layer_from(&cornu__stft_spectrogram_class, config);
-}
+CORNU__CONSTRUCTOR(stft_spectrogram, CornuStftSpectrogramConfig)

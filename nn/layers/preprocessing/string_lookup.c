@@ -216,7 +216,4 @@ const CornuLayerClass cornu__string_lookup_class = {
                                        .get_array = get_array, .set_array = set_array },
 };
 
-CornuLayer *cornu_string_lookup_from(const CornuStringLookupConfig *config)
-{
-    return cornu__layer_from(&cornu__string_lookup_class, config);
-}
+CORNU__CONSTRUCTOR(string_lookup, CornuStringLookupConfig)

@@ -343,7 +343,4 @@ static CornuStatus resolve(CornuLayer *layer)
     return cornu__layer_copy_numbers(layer, &config->ngram_sizes);
 }
 
-CornuLayer *cornu_text_vectorization_from(const CornuTextVectorizationConfig *config)
-{
-    return cornu__layer_from(&cornu__text_vectorization_class, config);
-}
+CORNU__CONSTRUCTOR(text_vectorization, CornuTextVectorizationConfig)

@@ -87,7 +87,4 @@ const CornuLayerClass cornu__dropout_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, CornuDropoutLayer, resolve) },
 };
 
-CornuLayer *cornu_dropout_from(const CornuDropoutConfig *config)
-{
-    return cornu__layer_from(&cornu__dropout_class, config);
-}
+CORNU__CONSTRUCTOR(dropout, CornuDropoutConfig)

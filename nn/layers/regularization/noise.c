@@ -122,22 +122,12 @@ const CornuLayerClass cornu__alpha_dropout_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(alpha_fields, CornuDropoutLayer, resolve) },
 };
 
-CornuLayer *cornu_gaussian_dropout_from(const CornuDropoutConfig *config)
-{
-    return cornu__layer_from(&cornu__gaussian_dropout_class, config);
-}
-
-CornuLayer *cornu_alpha_dropout_from(const CornuDropoutConfig *config)
-{
-    return cornu__layer_from(&cornu__alpha_dropout_class, config);
-}
+CORNU__CONSTRUCTOR(gaussian_dropout, CornuDropoutConfig)
+CORNU__CONSTRUCTOR(alpha_dropout, CornuDropoutConfig)
 
 /* ---- GaussianNoise ---- */
 
-typedef struct {
-    CornuLayer               base;
-    CornuGaussianNoiseConfig config;
-} GaussianNoise;
+typedef CORNU__LAYER(CornuGaussianNoiseConfig) GaussianNoise;
 
 static CornuTensor *noise_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -166,7 +156,4 @@ const CornuLayerClass cornu__gaussian_noise_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(noise_fields, GaussianNoise, noise_resolve) },
 };
 
-CornuLayer *cornu_gaussian_noise_from(const CornuGaussianNoiseConfig *config)
-{
-    return cornu__layer_from(&cornu__gaussian_noise_class, config);
-}
+CORNU__CONSTRUCTOR(gaussian_noise, CornuGaussianNoiseConfig)

@@ -4,10 +4,7 @@
 
 #include "../layer_internal.h"
 
-typedef struct {
-    CornuLayer         base;
-    CornuDropoutConfig config;
-} CornuDropoutLayer;
+typedef CORNU__LAYER(CornuDropoutConfig) CornuDropoutLayer;
 
 /* For kind->resolve: replaces the default rate by 0; CORNU_ERR_ARGUMENT unless it is 0 to 1. */
 CornuStatus cornu__resolve_share(const CornuLayer *layer, double *rate);

@@ -1,10 +1,7 @@
 /* SpatialDropout of sequences, images and volumes: whole channels. */
 #include "noise_internal.h"
 
-typedef struct {
-    CornuLayer                base;
-    CornuSpatialDropoutConfig config;
-} SpatialDropout;
+typedef CORNU__LAYER(CornuSpatialDropoutConfig) SpatialDropout;
 
 /* One number per row and channel, drawn in f32 whatever the dtype of x. */
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
@@ -52,17 +49,6 @@ const CornuLayerClass cornu__spatial_dropout3d_class = {
                                        .never_trains = true },
 };
 
-CornuLayer *cornu_spatial_dropout1d_from(const CornuSpatialDropoutConfig *config)
-{
-    return cornu__layer_from(&cornu__spatial_dropout1d_class, config);
-}
-
-CornuLayer *cornu_spatial_dropout2d_from(const CornuSpatialDropoutConfig *config)
-{
-    return cornu__layer_from(&cornu__spatial_dropout2d_class, config);
-}
-
-CornuLayer *cornu_spatial_dropout3d_from(const CornuSpatialDropoutConfig *config)
-{
-    return cornu__layer_from(&cornu__spatial_dropout3d_class, config);
-}
+CORNU__CONSTRUCTOR(spatial_dropout1d, CornuSpatialDropoutConfig)
+CORNU__CONSTRUCTOR(spatial_dropout2d, CornuSpatialDropoutConfig)
+CORNU__CONSTRUCTOR(spatial_dropout3d, CornuSpatialDropoutConfig)

@@ -31,10 +31,7 @@ static CornuStatus resolve(const CornuLayer *layer, const char *argument, int64_
 /* ---- ZeroPadding ---- */
 
 /* One config for all: the first edges count, as many as there are axes. */
-typedef struct {
-    CornuLayer               base;
-    CornuZeroPadding3dConfig config;
-} ZeroPadding;
+typedef CORNU__LAYER(CornuZeroPadding3dConfig) ZeroPadding;
 
 static CornuTensor *padding_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -92,17 +89,11 @@ CornuLayer *cornu_zero_padding2d_from(const CornuZeroPadding2dConfig *c)
         .data_format = c->data_format, .name = c->name, .dtype = c->dtype });
 }
 
-CornuLayer *cornu_zero_padding3d_from(const CornuZeroPadding3dConfig *config)
-{
-    return cornu__layer_from(&cornu__zero_padding3d_class, config);
-}
+CORNU__CONSTRUCTOR(zero_padding3d, CornuZeroPadding3dConfig)
 
 /* ---- Cropping ---- */
 
-typedef struct {
-    CornuLayer            base;
-    CornuCropping3dConfig config;
-} Cropping;
+typedef CORNU__LAYER(CornuCropping3dConfig) Cropping;
 
 static int64_t first(const CornuCropping3dConfig *config, int axis)
 {
@@ -181,7 +172,4 @@ CornuLayer *cornu_cropping2d_from(const CornuCropping2dConfig *c)
         .data_format = c->data_format, .name = c->name, .dtype = c->dtype });
 }
 
-CornuLayer *cornu_cropping3d_from(const CornuCropping3dConfig *config)
-{
-    return cornu__layer_from(&cornu__cropping3d_class, config);
-}
+CORNU__CONSTRUCTOR(cropping3d, CornuCropping3dConfig)

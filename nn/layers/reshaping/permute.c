@@ -3,10 +3,7 @@
 
 /* ---- Permute ---- */
 
-typedef struct {
-    CornuLayer         base;
-    CornuPermuteConfig config;
-} Permute;
+typedef CORNU__LAYER(CornuPermuteConfig) Permute;
 
 /* The number of axes besides the batch. */
 static int count_of(const CornuPermuteConfig *config)
@@ -62,17 +59,11 @@ const CornuLayerClass cornu__permute_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(permute_fields, Permute, permute_resolve) },
 };
 
-CornuLayer *cornu_permute_from(const CornuPermuteConfig *config)
-{
-    return cornu__layer_from(&cornu__permute_class, config);
-}
+CORNU__CONSTRUCTOR(permute, CornuPermuteConfig)
 
 /* ---- RepeatVector ---- */
 
-typedef struct {
-    CornuLayer              base;
-    CornuRepeatVectorConfig config;
-} RepeatVector;
+typedef CORNU__LAYER(CornuRepeatVectorConfig) RepeatVector;
 
 static CornuStatus repeat_build(CornuLayer *layer, CornuShape input)
 {
@@ -106,7 +97,4 @@ const CornuLayerClass cornu__repeat_vector_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(repeat_fields, RepeatVector, repeat_resolve) },
 };
 
-CornuLayer *cornu_repeat_vector_from(const CornuRepeatVectorConfig *config)
-{
-    return cornu__layer_from(&cornu__repeat_vector_class, config);
-}
+CORNU__CONSTRUCTOR(repeat_vector, CornuRepeatVectorConfig)

@@ -142,10 +142,7 @@ CornuStatus cornu__check_interpolation(const char *layer, CornuInterpolation *gi
 
 /* ---- Resizing ---- */
 
-typedef struct {
-    CornuLayer          base;
-    CornuResizingConfig config;
-} Resizing;
+typedef CORNU__LAYER(CornuResizingConfig) Resizing;
 
 void cornu__crop_to_ratio(const int64_t from[2], const int64_t size[2], int64_t part[2])
 {
@@ -225,7 +222,4 @@ const CornuLayerClass cornu__resizing_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(resizing_fields, Resizing, resizing_resolve) },
 };
 
-CornuLayer *cornu_resizing_from(const CornuResizingConfig *config)
-{
-    return cornu__layer_from(&cornu__resizing_class, config);
-}
+CORNU__CONSTRUCTOR(resizing, CornuResizingConfig)

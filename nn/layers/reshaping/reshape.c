@@ -13,10 +13,7 @@ static CornuTensor *flatten_call(CornuLayer *layer, const CornuCall *call, Cornu
     return cornu_op_reshape(x, cornu_shape(shape.extent[0], count));
 }
 
-typedef struct {
-    CornuLayer         base;
-    CornuFlattenConfig config;
-} Flatten;
+typedef CORNU__LAYER(CornuFlattenConfig) Flatten;
 
 static const CornuField flatten_fields[] = {
     { "data_format", CORNU_FIELD_DATA_FORMAT, offsetof(CornuFlattenConfig, data_format) },
@@ -29,17 +26,11 @@ const CornuLayerClass cornu__flatten_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(flatten_fields, Flatten, NULL) },
 };
 
-CornuLayer *cornu_flatten_from(const CornuFlattenConfig *config)
-{
-    return cornu__layer_from(&cornu__flatten_class, config);
-}
+CORNU__CONSTRUCTOR(flatten, CornuFlattenConfig)
 
 /* ---- Reshape ---- */
 
-typedef struct {
-    CornuLayer         base;
-    CornuReshapeConfig config;
-} Reshape;
+typedef CORNU__LAYER(CornuReshapeConfig) Reshape;
 
 static CornuShape target(const CornuLayer *layer, int64_t batch)
 {
@@ -106,7 +97,4 @@ const CornuLayerClass cornu__reshape_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Reshape, resolve) },
 };
 
-CornuLayer *cornu_reshape_from(const CornuReshapeConfig *config)
-{
-    return cornu__layer_from(&cornu__reshape_class, config);
-}
+CORNU__CONSTRUCTOR(reshape, CornuReshapeConfig)

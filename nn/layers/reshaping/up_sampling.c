@@ -34,10 +34,8 @@ static CornuTensor *repeat(CornuTensor *x, const int64_t *times)
 
 /* ---- UpSampling2D ---- */
 
-typedef struct {
-    CornuLayer              base;
-    CornuUpSampling2dConfig config;   /* the factor resolved into the pair */
-} ImageSampling;
+/* The factor resolved into the pair. */
+typedef CORNU__LAYER(CornuUpSampling2dConfig) ImageSampling;
 
 static CornuTensor *image_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -76,17 +74,12 @@ const CornuLayerClass cornu__up_sampling2d_class = {
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(image_fields, ImageSampling, image_resolve) },
 };
 
-CornuLayer *cornu_up_sampling2d_from(const CornuUpSampling2dConfig *config)
-{
-    return cornu__layer_from(&cornu__up_sampling2d_class, config);
-}
+CORNU__CONSTRUCTOR(up_sampling2d, CornuUpSampling2dConfig)
 
 /* ---- UpSampling1D and UpSampling3D ---- */
 
-typedef struct {
-    CornuLayer              base;
-    CornuUpSampling3dConfig config;   /* of a sequence: the first extent counts */
-} UpSampling;
+/* Of a sequence: the first extent counts. */
+typedef CORNU__LAYER(CornuUpSampling3dConfig) UpSampling;
 
 static CornuTensor *repeat_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -133,7 +126,4 @@ CornuLayer *cornu_up_sampling1d_from(const CornuUpSampling1dConfig *config)
         .size = { config->size }, .name = config->name, .dtype = config->dtype });
 }
 
-CornuLayer *cornu_up_sampling3d_from(const CornuUpSampling3dConfig *config)
-{
-    return cornu__layer_from(&cornu__up_sampling3d_class, config);
-}
+CORNU__CONSTRUCTOR(up_sampling3d, CornuUpSampling3dConfig)

@@ -1,10 +1,8 @@
 #include "../../fields/field_internal.h"
 #include "recurrent_internal.h"
 
-typedef struct {
-    CornuLayer               base;
-    CornuBidirectionalConfig config;   /* its layers are the inner layers */
-} Bidirectional;
+/* Its layers are the inner layers. */
+typedef CORNU__LAYER(CornuBidirectionalConfig) Bidirectional;
 
 enum { FORWARD, BACKWARD };
 

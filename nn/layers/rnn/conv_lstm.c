@@ -362,17 +362,6 @@ CLASS(conv_lstm1d, "ConvLSTM1D", row_fields);
 CLASS(conv_lstm2d, "ConvLSTM2D", image_fields);
 CLASS(conv_lstm3d, "ConvLSTM3D", volume_fields);
 
-CornuLayer *cornu_conv_lstm1d_from(const CornuConvLstmConfig *config)
-{
-    return cornu__layer_from(&cornu__conv_lstm1d_class, config);
-}
-
-CornuLayer *cornu_conv_lstm2d_from(const CornuConvLstmConfig *config)
-{
-    return cornu__layer_from(&cornu__conv_lstm2d_class, config);
-}
-
-CornuLayer *cornu_conv_lstm3d_from(const CornuConvLstmConfig *config)
-{
-    return cornu__layer_from(&cornu__conv_lstm3d_class, config);
-}
+CORNU__CONSTRUCTOR(conv_lstm1d, CornuConvLstmConfig)
+CORNU__CONSTRUCTOR(conv_lstm2d, CornuConvLstmConfig)
+CORNU__CONSTRUCTOR(conv_lstm3d, CornuConvLstmConfig)

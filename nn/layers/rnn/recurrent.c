@@ -121,32 +121,9 @@ CELL_CLASS("LSTMCell", lstm_cell, cornu__lstm_gates);
 CELL_CLASS("GRUCell", gru_cell, cornu__gru_gates);
 CELL_CLASS("SimpleRNNCell", simple_rnn_cell, cornu__simple_rnn_gates);
 
-CornuLayer *cornu_lstm_from(const CornuRecurrentConfig *config)
-{
-    return cornu__layer_from(&cornu__lstm_class, config);
-}
-
-CornuLayer *cornu_gru_from(const CornuRecurrentConfig *config)
-{
-    return cornu__layer_from(&cornu__gru_class, config);
-}
-
-CornuLayer *cornu_simple_rnn_from(const CornuRecurrentConfig *config)
-{
-    return cornu__layer_from(&cornu__simple_rnn_class, config);
-}
-
-CornuLayer *cornu_lstm_cell_from(const CornuRecurrentConfig *config)
-{
-    return cornu__layer_from(&cornu__lstm_cell_class, config);
-}
-
-CornuLayer *cornu_gru_cell_from(const CornuRecurrentConfig *config)
-{
-    return cornu__layer_from(&cornu__gru_cell_class, config);
-}
-
-CornuLayer *cornu_simple_rnn_cell_from(const CornuRecurrentConfig *config)
-{
-    return cornu__layer_from(&cornu__simple_rnn_cell_class, config);
-}
+CORNU__CONSTRUCTOR(lstm, CornuRecurrentConfig)
+CORNU__CONSTRUCTOR(gru, CornuRecurrentConfig)
+CORNU__CONSTRUCTOR(simple_rnn, CornuRecurrentConfig)
+CORNU__CONSTRUCTOR(lstm_cell, CornuRecurrentConfig)
+CORNU__CONSTRUCTOR(gru_cell, CornuRecurrentConfig)
+CORNU__CONSTRUCTOR(simple_rnn_cell, CornuRecurrentConfig)

@@ -1,10 +1,7 @@
 /* RNN, which runs any cell over time, and cells one after another as one. */
 #include "recurrent_internal.h"
 
-typedef struct {
-    CornuLayer     base;
-    CornuRnnConfig config;   /* its cell is the inner layer */
-} Rnn;
+typedef CORNU__LAYER(CornuRnnConfig) Rnn;   /* its cell is the inner layer */
 
 typedef struct {
     CornuCellLayer             base;

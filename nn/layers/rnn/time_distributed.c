@@ -1,9 +1,7 @@
 #include "../layer_internal.h"
 
-typedef struct {
-    CornuLayer                 base;
-    CornuTimeDistributedConfig config;   /* its layer is the inner layer */
-} TimeDistributed;
+/* Its layer is the inner layer. */
+typedef CORNU__LAYER(CornuTimeDistributedConfig) TimeDistributed;
 
 /* The shape of one step: (B, …) of (B, T, …). */
 static CornuShape step_shape(CornuShape shape)
