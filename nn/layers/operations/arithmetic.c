@@ -15,30 +15,19 @@ static CornuTensor *combined(const CornuOperands *o, bool floats, Combine *combi
     return cornu__operand_pair(o, floats, &a, &b) ? combine(a, b) : NULL;
 }
 
-CornuTensor *cornu__operation_add(const CornuOperands *o)
-{
-    return combined(o, false, cornu_op_add);
-}
+#define COMBINATION(name, floats, combine)                             \
+    CornuTensor *cornu__operation_##name(const CornuOperands *o)       \
+    {                                                                  \
+        return combined(o, floats, combine);                           \
+    }
+#define OF_PAIR(name, combine)       COMBINATION(name, false, combine)
+#define OF_FLOAT_PAIR(name, combine) COMBINATION(name, true, combine)
 
-CornuTensor *cornu__operation_subtract(const CornuOperands *o)
-{
-    return combined(o, false, cornu_op_subtract);
-}
-
-CornuTensor *cornu__operation_multiply(const CornuOperands *o)
-{
-    return combined(o, false, cornu_op_multiply);
-}
-
-CornuTensor *cornu__operation_maximum(const CornuOperands *o)
-{
-    return combined(o, false, cornu_op_maximum);
-}
-
-CornuTensor *cornu__operation_minimum(const CornuOperands *o)
-{
-    return combined(o, false, cornu_op_minimum);
-}
+OF_PAIR(add, cornu_op_add)
+OF_PAIR(subtract, cornu_op_subtract)
+OF_PAIR(multiply, cornu_op_multiply)
+OF_PAIR(maximum, cornu_op_maximum)
+OF_PAIR(minimum, cornu_op_minimum)
 
 /* combine(a, b), or the other one where one is NaN */
 static CornuTensor *of_numbers(const CornuOperands *o, Combine *combine)
@@ -59,10 +48,7 @@ CornuTensor *cornu__operation_fmin(const CornuOperands *o)
     return of_numbers(o, cornu_op_minimum);
 }
 
-CornuTensor *cornu__operation_divide(const CornuOperands *o)
-{
-    return combined(o, true, cornu_op_divide);
-}
+OF_FLOAT_PAIR(divide, cornu_op_divide)
 
 static CornuTensor *divide_no_nan(CornuTensor *a, CornuTensor *b)
 {
@@ -72,10 +58,7 @@ static CornuTensor *divide_no_nan(CornuTensor *a, CornuTensor *b)
     return cornu_op_select(zero, cornu__like(ratio, 0.0), ratio);
 }
 
-CornuTensor *cornu__operation_divide_no_nan(const CornuOperands *o)
-{
-    return combined(o, true, divide_no_nan);
-}
+OF_FLOAT_PAIR(divide_no_nan, divide_no_nan)
 
 /* floor(a / b); whole numbers of 32 bits are exact in f64. */
 static CornuTensor *floor_divide(CornuTensor *a, CornuTensor *b)
@@ -87,10 +70,7 @@ static CornuTensor *floor_divide(CornuTensor *a, CornuTensor *b)
     return cornu_op_convert(cornu_op_floor(ratio), dtype);
 }
 
-CornuTensor *cornu__operation_floor_divide(const CornuOperands *o)
-{
-    return combined(o, false, floor_divide);
-}
+OF_PAIR(floor_divide, floor_divide)
 
 static CornuTensor *modulo(CornuTensor *a, CornuTensor *b)
 {
@@ -98,17 +78,9 @@ static CornuTensor *modulo(CornuTensor *a, CornuTensor *b)
     return cornu_op_subtract(a, cornu_op_multiply(floor_divide(a, b), b));
 }
 
-CornuTensor *cornu__operation_mod(const CornuOperands *o) { return combined(o, false, modulo); }
-
-CornuTensor *cornu__operation_hypot(const CornuOperands *o)
-{
-    return combined(o, true, cornu__hypot);
-}
-
-CornuTensor *cornu__operation_logaddexp(const CornuOperands *o)
-{
-    return combined(o, true, cornu__log_add_exp);
-}
+OF_PAIR(mod, modulo)
+OF_FLOAT_PAIR(hypot, cornu__hypot)
+OF_FLOAT_PAIR(logaddexp, cornu__log_add_exp)
 
 /* Products for small whole exponents: exact, and with gradients at and below 0. */
 static CornuTensor *whole_power(CornuTensor *x, int exponent)
@@ -185,25 +157,15 @@ CornuTensor *cornu__operation_clip(const CornuOperands *o)
 
 /* ---- Of one operand: floats ---- */
 
-CornuTensor *cornu__operation_exp(const CornuOperands *o)
-{
-    return cornu_op_exp(cornu__operand_float(o));
-}
+CORNU__OF_FLOATS(exp, cornu_op_exp)
 
 CornuTensor *cornu__operation_exp2(const CornuOperands *o)
 {
     return cornu_op_exp(cornu_op_scale(cornu__operand_float(o), log(2.0)));
 }
 
-CornuTensor *cornu__operation_expm1(const CornuOperands *o)
-{
-    return cornu__expm1(cornu__operand_float(o));
-}
-
-CornuTensor *cornu__operation_log(const CornuOperands *o)
-{
-    return cornu_op_log(cornu__operand_float(o));
-}
+CORNU__OF_FLOATS(expm1, cornu__expm1)
+CORNU__OF_FLOATS(log, cornu_op_log)
 
 CornuTensor *cornu__operation_log2(const CornuOperands *o)
 {
@@ -215,20 +177,9 @@ CornuTensor *cornu__operation_log10(const CornuOperands *o)
     return cornu_op_scale(cornu_op_log(cornu__operand_float(o)), 1.0 / log(10.0));
 }
 
-CornuTensor *cornu__operation_log1p(const CornuOperands *o)
-{
-    return cornu__log1p(cornu__operand_float(o));
-}
-
-CornuTensor *cornu__operation_sqrt(const CornuOperands *o)
-{
-    return cornu_op_sqrt(cornu__operand_float(o));
-}
-
-CornuTensor *cornu__operation_rsqrt(const CornuOperands *o)
-{
-    return cornu_op_rsqrt(cornu__operand_float(o));
-}
+CORNU__OF_FLOATS(log1p, cornu__log1p)
+CORNU__OF_FLOATS(sqrt, cornu_op_sqrt)
+CORNU__OF_FLOATS(rsqrt, cornu_op_rsqrt)
 
 CornuTensor *cornu__operation_reciprocal(const CornuOperands *o)
 {
@@ -236,50 +187,15 @@ CornuTensor *cornu__operation_reciprocal(const CornuOperands *o)
     return cornu_op_divide(cornu__like(x, 1.0), x);
 }
 
-CornuTensor *cornu__operation_sin(const CornuOperands *o)
-{
-    return cornu_op_sin(cornu__operand_float(o));
-}
-
-CornuTensor *cornu__operation_cos(const CornuOperands *o)
-{
-    return cornu_op_cos(cornu__operand_float(o));
-}
-
-CornuTensor *cornu__operation_tan(const CornuOperands *o)
-{
-    return cornu__tan(cornu__operand_float(o));
-}
-
-CornuTensor *cornu__operation_sinh(const CornuOperands *o)
-{
-    return cornu__sinh(cornu__operand_float(o));
-}
-
-CornuTensor *cornu__operation_cosh(const CornuOperands *o)
-{
-    return cornu__cosh(cornu__operand_float(o));
-}
-
-CornuTensor *cornu__operation_tanh(const CornuOperands *o)
-{
-    return cornu_op_tanh(cornu__operand_float(o));
-}
-
-CornuTensor *cornu__operation_erf(const CornuOperands *o)
-{
-    return cornu_op_erf(cornu__operand_float(o));
-}
-
-CornuTensor *cornu__operation_floor(const CornuOperands *o)
-{
-    return cornu_op_floor(cornu__operand_float(o));
-}
-
-CornuTensor *cornu__operation_ceil(const CornuOperands *o)
-{
-    return cornu__ceil(cornu__operand_float(o));
-}
+CORNU__OF_FLOATS(sin, cornu_op_sin)
+CORNU__OF_FLOATS(cos, cornu_op_cos)
+CORNU__OF_FLOATS(tan, cornu__tan)
+CORNU__OF_FLOATS(sinh, cornu__sinh)
+CORNU__OF_FLOATS(cosh, cornu__cosh)
+CORNU__OF_FLOATS(tanh, cornu_op_tanh)
+CORNU__OF_FLOATS(erf, cornu_op_erf)
+CORNU__OF_FLOATS(floor, cornu_op_floor)
+CORNU__OF_FLOATS(ceil, cornu__ceil)
 
 CornuTensor *cornu__operation_trunc(const CornuOperands *o)
 {

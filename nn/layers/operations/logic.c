@@ -9,29 +9,17 @@ static CornuTensor *compared(const CornuOperands *o, CornuComparison comparison)
     return cornu__operand_pair(o, false, &a, &b) ? cornu_op_compare(a, comparison, b) : NULL;
 }
 
-CornuTensor *cornu__operation_equal(const CornuOperands *o) { return compared(o, CORNU_EQUAL); }
-
-CornuTensor *cornu__operation_not_equal(const CornuOperands *o)
-{
-    return compared(o, CORNU_NOT_EQUAL);
-}
-
-CornuTensor *cornu__operation_less(const CornuOperands *o) { return compared(o, CORNU_LESS); }
-
-CornuTensor *cornu__operation_less_equal(const CornuOperands *o)
-{
-    return compared(o, CORNU_LESS_EQUAL);
-}
-
-CornuTensor *cornu__operation_greater(const CornuOperands *o)
-{
-    return compared(o, CORNU_GREATER);
-}
-
-CornuTensor *cornu__operation_greater_equal(const CornuOperands *o)
-{
-    return compared(o, CORNU_GREATER_EQUAL);
-}
+#define COMPARISON(name, comparison)                                   \
+    CornuTensor *cornu__operation_##name(const CornuOperands *o)       \
+    {                                                                  \
+        return compared(o, (comparison));                              \
+    }
+COMPARISON(equal, CORNU_EQUAL)
+COMPARISON(not_equal, CORNU_NOT_EQUAL)
+COMPARISON(less, CORNU_LESS)
+COMPARISON(less_equal, CORNU_LESS_EQUAL)
+COMPARISON(greater, CORNU_GREATER)
+COMPARISON(greater_equal, CORNU_GREATER_EQUAL)
 
 /* ---- Logic ---- */
 
@@ -68,10 +56,7 @@ CornuTensor *cornu__operation_logical_not(const CornuOperands *o)
 
 /* ---- Numbers that are not finite ---- */
 
-CornuTensor *cornu__operation_isfinite(const CornuOperands *o)
-{
-    return cornu_op_is_finite(cornu__operand_float(o));
-}
+CORNU__OF_FLOATS(isfinite, cornu_op_is_finite)
 
 CornuTensor *cornu__operation_isnan(const CornuOperands *o)
 {

@@ -17,25 +17,10 @@ CornuTensor *cornu__operation_rad2deg(const CornuOperands *o)
     return cornu_op_scale(cornu__operand_float(o), 180.0 / pi);
 }
 
-CornuTensor *cornu__operation_fabs(const CornuOperands *o)
-{
-    return cornu_op_absolute(cornu__operand_float(o));
-}
-
-CornuTensor *cornu__operation_erfc(const CornuOperands *o)
-{
-    return cornu__erfc(cornu__operand_float(o));
-}
-
-CornuTensor *cornu__operation_arccosh(const CornuOperands *o)
-{
-    return cornu__acosh(cornu__operand_float(o));
-}
-
-CornuTensor *cornu__operation_arctanh(const CornuOperands *o)
-{
-    return cornu__atanh(cornu__operand_float(o));
-}
+CORNU__OF_FLOATS(fabs, cornu_op_absolute)
+CORNU__OF_FLOATS(erfc, cornu__erfc)
+CORNU__OF_FLOATS(arccosh, cornu__acosh)
+CORNU__OF_FLOATS(arctanh, cornu__atanh)
 
 /* sin(pi x) / (pi x), 1 at 0 */
 CornuTensor *cornu__operation_sinc(const CornuOperands *o)

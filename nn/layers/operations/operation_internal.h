@@ -178,6 +178,13 @@ CornuTensor *cornu__operand_float(const CornuOperands *o);
 
 /* ---- Shared by rules ---- */
 
+/* Defines the rule that is a function of one operand, as floats. */
+#define CORNU__OF_FLOATS(name, function)                               \
+    CornuTensor *cornu__operation_##name(const CornuOperands *o)       \
+    {                                                                  \
+        return function(cornu__operand_float(o));                      \
+    }
+
 /* A constant with the type of x. */
 static inline CornuTensor *cornu__like(CornuTensor *x, double value)
 {
