@@ -60,12 +60,6 @@ CornuOptimizer *cornu_adadelta_from(const CornuAdadeltaConfig *config)
     CornuOptimizer *optimizer = cornu__optimizer_create(
         &cornu__adadelta_class, config->learning_rate != 0.0,
         CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
-    const double rho = cornu__number(CORNU__WRITTEN(config, rho, 1), 0.95);
-    const double epsilon = cornu__number(CORNU__WRITTEN(config, epsilon, 2), 1e-7);
-    optimizer = cornu__optimizer_expect(optimizer, "rho", rho, 0.0, 1.0);
-    optimizer = cornu__optimizer_expect(optimizer, "epsilon", epsilon, 0.0, FLT_MAX);
-    if (!optimizer) return NULL;
-    ((Adadelta *)optimizer)->rho = rho;
-    ((Adadelta *)optimizer)->epsilon = epsilon;
-    return optimizer;
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Adadelta, config, rho, 1, 0.95, 0.0, 1.0);
+    return CORNU__OPTIMIZER_SET(optimizer, Adadelta, config, epsilon, 2, 1e-7, 0.0, FLT_MAX);
 }

@@ -122,20 +122,14 @@ CornuOptimizer *cornu_adafactor_from(const CornuAdafactorConfig *config)
     CornuOptimizer *optimizer = cornu__optimizer_create(
         &cornu__adafactor_class, config->learning_rate != 0.0,
         CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
-    const double decay = cornu__number(CORNU__WRITTEN(config, beta_2_decay, 1), -0.8);
-    const double epsilon_1 = cornu__number(CORNU__WRITTEN(config, epsilon_1, 2), 1e-30);
-    const double epsilon_2 = cornu__number(CORNU__WRITTEN(config, epsilon_2, 3), 1e-3);
-    const double threshold = cornu__number(CORNU__WRITTEN(config, clip_threshold, 4), 1.0);
-    optimizer = cornu__optimizer_expect(optimizer, "beta_2_decay", decay, -FLT_MAX, 0.0);
-    optimizer = cornu__optimizer_expect(optimizer, "epsilon_1", epsilon_1, 0.0, FLT_MAX);
-    optimizer = cornu__optimizer_expect(optimizer, "epsilon_2", epsilon_2, 0.0, FLT_MAX);
-    optimizer = cornu__optimizer_expect(optimizer, "clip_threshold", threshold, FLT_MIN, FLT_MAX);
-    if (!optimizer) return NULL;
-    Adafactor *adafactor = (Adafactor *)optimizer;
-    adafactor->beta_2_decay = decay;
-    adafactor->epsilon_1 = epsilon_1;
-    adafactor->epsilon_2 = epsilon_2;
-    adafactor->clip_threshold = threshold;
-    adafactor->no_relative_step = config->no_relative_step;
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Adafactor, config, beta_2_decay, 1, -0.8, -FLT_MAX,
+                                     0.0);
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Adafactor, config, epsilon_1, 2, 1e-30, 0.0,
+                                     FLT_MAX);
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Adafactor, config, epsilon_2, 3, 1e-3, 0.0,
+                                     FLT_MAX);
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Adafactor, config, clip_threshold, 4, 1.0, FLT_MIN,
+                                     FLT_MAX);
+    if (optimizer) ((Adafactor *)optimizer)->no_relative_step = config->no_relative_step;
     return optimizer;
 }

@@ -50,13 +50,7 @@ CornuOptimizer *cornu_adagrad_from(const CornuAdagradConfig *config)
     CornuOptimizer *optimizer = cornu__optimizer_create(
         &cornu__adagrad_class, config->learning_rate != 0.0,
         CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
-    const double first = cornu__number(CORNU__WRITTEN(config, initial_accumulator_value, 1), 0.1);
-    const double epsilon = cornu__number(CORNU__WRITTEN(config, epsilon, 2), 1e-7);
-    optimizer = cornu__optimizer_expect(optimizer, "initial_accumulator_value", first, 0.0,
-                                        FLT_MAX);
-    optimizer = cornu__optimizer_expect(optimizer, "epsilon", epsilon, 0.0, FLT_MAX);
-    if (!optimizer) return NULL;
-    ((Adagrad *)optimizer)->initial_accumulator_value = first;
-    ((Adagrad *)optimizer)->epsilon = epsilon;
-    return optimizer;
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Adagrad, config, initial_accumulator_value, 1, 0.1,
+                                     0.0, FLT_MAX);
+    return CORNU__OPTIMIZER_SET(optimizer, Adagrad, config, epsilon, 2, 1e-7, 0.0, FLT_MAX);
 }

@@ -9,14 +9,21 @@ typedef struct {
     bool         amsgrad;
 } Adam;
 
-/* momentum and velocity of each weight; after them, with amsgrad, every velocity_hat */
+int cornu__moments_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                         int group[CORNU_MAX_SLOTS])
+{
+    (void)self;
+    name[0] = "momentum", group[0] = 0;
+    name[1] = "velocity", group[1] = 0;
+    return 2;
+}
+
+/* After momentum and velocity of each weight, with amsgrad, every velocity_hat. */
 static int adam_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
                       int group[CORNU_MAX_SLOTS])
 {
-    name[0] = "momentum", group[0] = 0;
-    name[1] = "velocity", group[1] = 0;
     name[2] = "velocity_hat", group[2] = 1;
-    return ((const Adam *)self)->amsgrad ? 3 : 2;
+    return cornu__moments_slots(self, name, group) + ((const Adam *)self)->amsgrad;
 }
 
 CornuTensor *cornu__moved(CornuTensor *mean, CornuTensor *x, double beta)
@@ -87,18 +94,29 @@ CornuOptimizer *cornu__moments_create(const CornuOptimizerClass *kind, bool lear
 {
     CornuOptimizer *optimizer = cornu__optimizer_create(kind, learning_rate_given, arguments);
     const double below_1 = 1.0 - FLT_EPSILON / 2.0;   /* in f32, where 1 would divide by 0 */
-    beta_1 = cornu__number(beta_1, 0.9);
-    beta_2 = cornu__number(beta_2, 0.999);
-    epsilon = cornu__number(epsilon, 1e-7);
-    optimizer = cornu__optimizer_expect(optimizer, "beta_1", beta_1, 0.0, below_1);
-    optimizer = cornu__optimizer_expect(optimizer, "beta_2", beta_2, 0.0, below_1);
-    optimizer = cornu__optimizer_expect(optimizer, "epsilon", epsilon, 0.0, FLT_MAX);
-    if (!optimizer) return NULL;
-    CornuMoments *moments = (CornuMoments *)optimizer;
-    moments->beta_1 = beta_1;
-    moments->beta_2 = beta_2;
-    moments->epsilon = epsilon;
-    return optimizer;
+    optimizer = cornu__optimizer_number(optimizer, "beta_1", offsetof(CornuMoments, beta_1),
+                                        cornu__number(beta_1, 0.9), 0.0, below_1);
+    optimizer = cornu__optimizer_number(optimizer, "beta_2", offsetof(CornuMoments, beta_2),
+                                        cornu__number(beta_2, 0.999), 0.0, below_1);
+    return cornu__optimizer_number(optimizer, "epsilon", offsetof(CornuMoments, epsilon),
+                                   cornu__number(epsilon, 1e-7), 0.0, FLT_MAX);
+}
+
+const CornuOptimizerField cornu__moments_fields[] = {
+    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, beta_1),
+    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, beta_2),
+    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, epsilon),
+    { 0 },
+};
+
+CornuOptimizer *cornu__moments_from(const CornuOptimizerClass *kind,
+                                    const CornuMomentsConfig *config)
+{
+    return cornu__moments_create(kind, config->learning_rate != 0.0,
+                                 CORNU__OPTIMIZER_ARGUMENTS(config, 0.001),
+                                 CORNU__WRITTEN(config, beta_1, 1),
+                                 CORNU__WRITTEN(config, beta_2, 2),
+                                 CORNU__WRITTEN(config, epsilon, 3));
 }
 
 CornuOptimizer *cornu_adam_from(const CornuAdamConfig *config)

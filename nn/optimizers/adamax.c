@@ -26,24 +26,13 @@ static CornuTensor *adamax_update(const CornuOptimizer *self, const CornuUpdate 
 
 static CornuOptimizer *adamax_from(const void *config) { return cornu_adamax_from(config); }
 
-static const CornuOptimizerField fields[] = {
-    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, beta_1),
-    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, beta_2),
-    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, epsilon),
-    { 0 },
-};
-
 const CornuOptimizerClass cornu__adamax_class = {
     .class_name = "Adamax", .size = sizeof(CornuMoments), .slots = adamax_slots,
-    .update = adamax_update, .fields = fields, .config_size = sizeof(CornuMomentsConfig),
-    .from = adamax_from,
+    .update = adamax_update, .fields = cornu__moments_fields,
+    .config_size = sizeof(CornuMomentsConfig), .from = adamax_from,
 };
 
 CornuOptimizer *cornu_adamax_from(const CornuMomentsConfig *config)
 {
-    return cornu__moments_create(&cornu__adamax_class, config->learning_rate != 0.0,
-                                 CORNU__OPTIMIZER_ARGUMENTS(config, 0.001),
-                                 CORNU__WRITTEN(config, beta_1, 1),
-                                 CORNU__WRITTEN(config, beta_2, 2),
-                                 CORNU__WRITTEN(config, epsilon, 3));
+    return cornu__moments_from(&cornu__adamax_class, config);
 }

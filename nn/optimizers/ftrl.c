@@ -81,31 +81,15 @@ CornuOptimizer *cornu_ftrl_from(const CornuFtrlConfig *config)
     CornuOptimizer *optimizer = cornu__optimizer_create(
         &cornu__ftrl_class, config->learning_rate != 0.0,
         CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
-    const double power = cornu__number(CORNU__WRITTEN(config, learning_rate_power, 1), -0.5);
-    const double first = cornu__number(CORNU__WRITTEN(config, initial_accumulator_value, 2), 0.1);
-    const double l1_regularization_strength = cornu__number(config->l1_regularization_strength, 0);
-    const double l2_regularization_strength = cornu__number(config->l2_regularization_strength, 0);
-    const double l2_shrinkage_regularization_strength =
-        cornu__number(config->l2_shrinkage_regularization_strength, 0);
-    const double beta = cornu__number(config->beta, 0);
-    const struct { const char *argument; double value; } positive[] = {
-        { "initial_accumulator_value", first },
-        { "l1_regularization_strength", l1_regularization_strength },
-        { "l2_regularization_strength", l2_regularization_strength },
-        { "l2_shrinkage_regularization_strength", l2_shrinkage_regularization_strength },
-        { "beta", beta },
-    };
-    for (size_t i = 0; i < sizeof positive / sizeof *positive; i++)
-        optimizer = cornu__optimizer_expect(optimizer, positive[i].argument, positive[i].value,
-                                            0.0, FLT_MAX);
-    optimizer = cornu__optimizer_expect(optimizer, "learning_rate_power", power, -FLT_MAX, 0.0);
-    if (!optimizer) return NULL;
-    Ftrl *ftrl = (Ftrl *)optimizer;
-    ftrl->learning_rate_power = power;
-    ftrl->initial_accumulator_value = first;
-    ftrl->l1_regularization_strength = l1_regularization_strength;
-    ftrl->l2_regularization_strength = l2_regularization_strength;
-    ftrl->l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength;
-    ftrl->beta = beta;
-    return optimizer;
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Ftrl, config, learning_rate_power, 1, -0.5,
+                                     -FLT_MAX, 0.0);
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Ftrl, config, initial_accumulator_value, 2, 0.1,
+                                     0.0, FLT_MAX);
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Ftrl, config, l1_regularization_strength, 3, 0.0,
+                                     0.0, FLT_MAX);
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Ftrl, config, l2_regularization_strength, 4, 0.0,
+                                     0.0, FLT_MAX);
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Ftrl, config, l2_shrinkage_regularization_strength,
+                                     5, 0.0, 0.0, FLT_MAX);
+    return CORNU__OPTIMIZER_SET(optimizer, Ftrl, config, beta, 6, 0.0, 0.0, FLT_MAX);
 }

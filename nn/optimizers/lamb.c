@@ -1,15 +1,6 @@
 /* Source: keras/src/optimizers/lamb.py. */
 #include "optimizer_internal.h"
 
-static int lamb_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
-                      int group[CORNU_MAX_SLOTS])
-{
-    (void)self;
-    name[0] = "momentum", group[0] = 0;
-    name[1] = "velocity", group[1] = 0;
-    return 2;
-}
-
 static CornuTensor *norm(CornuTensor *x) { return cornu_op_sqrt(cornu_op_sum(cornu_op_square(x))); }
 
 CornuTensor *cornu__norm_ratio(CornuTensor *w, CornuTensor *u, double factor)
@@ -40,24 +31,13 @@ static CornuTensor *lamb_update(const CornuOptimizer *self, int i, const CornuUp
 
 static CornuOptimizer *lamb_from(const void *config) { return cornu_lamb_from(config); }
 
-static const CornuOptimizerField fields[] = {
-    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, beta_1),
-    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, beta_2),
-    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, epsilon),
-    { 0 },
-};
-
 const CornuOptimizerClass cornu__lamb_class = {
-    .class_name = "Lamb", .size = sizeof(CornuMoments), .slots = lamb_slots,
-    .update_weight = lamb_update, .fields = fields, .config_size = sizeof(CornuMomentsConfig),
-    .from = lamb_from,
+    .class_name = "Lamb", .size = sizeof(CornuMoments), .slots = cornu__moments_slots,
+    .update_weight = lamb_update, .fields = cornu__moments_fields,
+    .config_size = sizeof(CornuMomentsConfig), .from = lamb_from,
 };
 
 CornuOptimizer *cornu_lamb_from(const CornuMomentsConfig *config)
 {
-    return cornu__moments_create(&cornu__lamb_class, config->learning_rate != 0.0,
-                                 CORNU__OPTIMIZER_ARGUMENTS(config, 0.001),
-                                 CORNU__WRITTEN(config, beta_1, 1),
-                                 CORNU__WRITTEN(config, beta_2, 2),
-                                 CORNU__WRITTEN(config, epsilon, 3));
+    return cornu__moments_from(&cornu__lamb_class, config);
 }

@@ -75,14 +75,10 @@ CornuOptimizer *cornu_lars_from(const CornuLarsConfig *config)
 {
     CornuOptimizer *optimizer = cornu__optimizer_create(
         &lars_class, config->learning_rate != 0.0, CORNU__OPTIMIZER_ARGUMENTS(config, 0.01));
-    const double momentum = cornu__number(CORNU__WRITTEN(config, momentum, 1), 0.9);
-    const double eeta = cornu__number(CORNU__WRITTEN(config, eeta, 2), 0.001);
-    optimizer = cornu__optimizer_expect(optimizer, "momentum", momentum, 0.0, 1.0);
-    optimizer = cornu__optimizer_expect(optimizer, "eeta", eeta, FLT_MIN, FLT_MAX);
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Lars, config, momentum, 1, 0.9, 0.0, 1.0);
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Lars, config, eeta, 2, 0.001, FLT_MIN, FLT_MAX);
     if (!optimizer) return NULL;
     Lars *lars = (Lars *)optimizer;
-    lars->momentum = momentum;
-    lars->eeta = eeta;
     lars->nesterov = config->nesterov;
     lars->no_classic_momentum = config->no_classic_momentum;
     const bool same = !config->exclude_from_layer_adaptation[0];

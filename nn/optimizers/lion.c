@@ -50,12 +50,6 @@ CornuOptimizer *cornu_lion_from(const CornuLionConfig *config)
     CornuOptimizer *optimizer = cornu__optimizer_create(
         &cornu__lion_class, config->learning_rate != 0.0,
         CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
-    const double beta_1 = cornu__number(CORNU__WRITTEN(config, beta_1, 1), 0.9);
-    const double beta_2 = cornu__number(CORNU__WRITTEN(config, beta_2, 2), 0.99);
-    optimizer = cornu__optimizer_expect(optimizer, "beta_1", beta_1, FLT_MIN, 1.0);
-    optimizer = cornu__optimizer_expect(optimizer, "beta_2", beta_2, 0.0, 1.0);
-    if (!optimizer) return NULL;
-    ((Lion *)optimizer)->beta_1 = beta_1;
-    ((Lion *)optimizer)->beta_2 = beta_2;
-    return optimizer;
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Lion, config, beta_1, 1, 0.9, FLT_MIN, 1.0);
+    return CORNU__OPTIMIZER_SET(optimizer, Lion, config, beta_2, 2, 0.99, 0.0, 1.0);
 }

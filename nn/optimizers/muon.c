@@ -37,15 +37,6 @@ static bool is_for_adam(const CornuOptimizer *self, const CornuVariable *w)
            cornu_variable_type(w).shape.rank != 2;
 }
 
-static int muon_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
-                      int group[CORNU_MAX_SLOTS])
-{
-    (void)self;
-    name[0] = "momentum", group[0] = 0;
-    name[1] = "velocity", group[1] = 0;
-    return 2;
-}
-
 static bool slot_type(const CornuOptimizer *self, const CornuVariable *w, int slot,
                       CornuType *type)
 {
@@ -142,9 +133,9 @@ static const CornuOptimizerField fields[] = {
 #undef NUMBER
 
 const CornuOptimizerClass cornu__muon_class = {
-    .class_name = "Muon", .size = sizeof(Muon), .slots = muon_slots, .slot_type = slot_type,
-    .decay_of = decay_of, .update_weight = muon_update, .free = free_patterns, .fields = fields,
-    .config_size = sizeof(CornuMuonConfig), .from = muon_from,
+    .class_name = "Muon", .size = sizeof(Muon), .slots = cornu__moments_slots,
+    .slot_type = slot_type, .decay_of = decay_of, .update_weight = muon_update,
+    .free = free_patterns, .fields = fields, .config_size = sizeof(CornuMuonConfig), .from = muon_from,
 };
 
 CornuOptimizer *cornu_muon_from(const CornuMuonConfig *config)
@@ -154,28 +145,23 @@ CornuOptimizer *cornu_muon_from(const CornuMuonConfig *config)
     CornuOptimizer *optimizer = cornu__optimizer_create(
         &cornu__muon_class, config->learning_rate != 0.0, arguments);
     const double below_1 = 1.0 - FLT_EPSILON / 2.0;
-    const Muon   given = {
-        .adam_beta_1 = cornu__number(CORNU__WRITTEN(config, adam_beta_1, 1), 0.9),
-        .adam_beta_2 = cornu__number(CORNU__WRITTEN(config, adam_beta_2, 2), 0.999),
-        .adam_weight_decay = cornu__number(CORNU__WRITTEN(config, adam_weight_decay, 3), 0.004),
-        .epsilon = cornu__number(CORNU__WRITTEN(config, epsilon, 4), 1e-7),
-        .muon_a = cornu__number(CORNU__WRITTEN(config, muon_a, -1), 3.4445),
-        .muon_b = cornu__number(CORNU__WRITTEN(config, muon_b, -1), -4.775),
-        .muon_c = cornu__number(CORNU__WRITTEN(config, muon_c, -1), 2.0315),
-        .adam_lr_ratio = cornu__number(CORNU__WRITTEN(config, adam_lr_ratio, -1), 1.0),
-        .momentum = cornu__number(CORNU__WRITTEN(config, momentum, -1), 0.95),
-        .rms_rate = cornu__number(CORNU__WRITTEN(config, rms_rate, -1), 0.2),
-        .ns_steps = cornu__integer(config->ns_steps, 5),
-        .no_exclude_embeddings = config->no_exclude_embeddings, .no_nesterov = config->no_nesterov,
-    };
-    optimizer = cornu__optimizer_expect(optimizer, "adam_beta_1", given.adam_beta_1, 0, below_1);
-    optimizer = cornu__optimizer_expect(optimizer, "adam_beta_2", given.adam_beta_2, 0, below_1);
-    optimizer = cornu__optimizer_expect(optimizer, "epsilon", given.epsilon, 0.0, FLT_MAX);
-    optimizer = cornu__optimizer_expect(optimizer, "ns_steps", (double)given.ns_steps, 0.0, 100.0);
+    const int64_t steps = cornu__integer(config->ns_steps, 5);
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Muon, config, adam_beta_1, 1, 0.9, 0.0, below_1);
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Muon, config, adam_beta_2, 2, 0.999, 0.0, below_1);
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Muon, config, epsilon, 4, 1e-7, 0.0, FLT_MAX);
+    optimizer = cornu__optimizer_expect(optimizer, "ns_steps", (double)steps, 0.0, 100.0);
     if (!optimizer) return NULL;
-    const CornuOptimizer base = *optimizer;
-    *(Muon *)optimizer = given;
-    *optimizer = base;
+    Muon *muon = (Muon *)optimizer;
+    muon->adam_weight_decay = cornu__number(CORNU__WRITTEN(config, adam_weight_decay, 3), 0.004);
+    muon->muon_a = cornu__number(CORNU__WRITTEN(config, muon_a, -1), 3.4445);
+    muon->muon_b = cornu__number(CORNU__WRITTEN(config, muon_b, -1), -4.775);
+    muon->muon_c = cornu__number(CORNU__WRITTEN(config, muon_c, -1), 2.0315);
+    muon->adam_lr_ratio = cornu__number(CORNU__WRITTEN(config, adam_lr_ratio, -1), 1.0);
+    muon->momentum = cornu__number(CORNU__WRITTEN(config, momentum, -1), 0.95);
+    muon->rms_rate = cornu__number(CORNU__WRITTEN(config, rms_rate, -1), 0.2);
+    muon->ns_steps = steps;
+    muon->no_exclude_embeddings = config->no_exclude_embeddings;
+    muon->no_nesterov = config->no_nesterov;
     return cornu__exclude(optimizer, "exclude_layers", config->exclude_layers,
-                          ((Muon *)optimizer)->exclude_layers);
+                          muon->exclude_layers);
 }

@@ -1,15 +1,6 @@
 /* Source: keras/src/optimizers/nadam.py. */
 #include "optimizer_internal.h"
 
-static int nadam_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
-                       int group[CORNU_MAX_SLOTS])
-{
-    (void)self;
-    name[0] = "momentum", group[0] = 0;
-    name[1] = "velocity", group[1] = 0;
-    return 2;
-}
-
 /* u_t = beta_1 (1 - 0.96^t / 2) */
 static CornuTensor *momentum(const CornuOptimizer *self, CornuTensor *t)
 {
@@ -52,25 +43,14 @@ static CornuTensor *nadam_update(const CornuOptimizer *self, const CornuUpdate *
 
 static CornuOptimizer *nadam_from(const void *config) { return cornu_nadam_from(config); }
 
-static const CornuOptimizerField fields[] = {
-    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, beta_1),
-    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, beta_2),
-    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, epsilon),
-    { 0 },
-};
-
 const CornuOptimizerClass cornu__nadam_class = {
-    .class_name = "Nadam", .size = sizeof(CornuMoments), .slots = nadam_slots,
+    .class_name = "Nadam", .size = sizeof(CornuMoments), .slots = cornu__moments_slots,
     .update = nadam_update, .number_name = "u_product", .first_number = 1.0,
-    .number = momentum_product, .fields = fields, .config_size = sizeof(CornuMomentsConfig),
-    .from = nadam_from,
+    .number = momentum_product, .fields = cornu__moments_fields,
+    .config_size = sizeof(CornuMomentsConfig), .from = nadam_from,
 };
 
 CornuOptimizer *cornu_nadam_from(const CornuMomentsConfig *config)
 {
-    return cornu__moments_create(&cornu__nadam_class, config->learning_rate != 0.0,
-                                 CORNU__OPTIMIZER_ARGUMENTS(config, 0.001),
-                                 CORNU__WRITTEN(config, beta_1, 1),
-                                 CORNU__WRITTEN(config, beta_2, 2),
-                                 CORNU__WRITTEN(config, epsilon, 3));
+    return cornu__moments_from(&cornu__nadam_class, config);
 }

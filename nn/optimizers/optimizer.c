@@ -108,6 +108,14 @@ CornuOptimizer *cornu__optimizer_expect(CornuOptimizer *optimizer, const char *a
     return NULL;
 }
 
+CornuOptimizer *cornu__optimizer_number(CornuOptimizer *optimizer, const char *argument,
+                                        size_t offset, double value, double low, double high)
+{
+    optimizer = cornu__optimizer_expect(optimizer, argument, value, low, high);
+    if (optimizer) *(double *)(void *)((char *)optimizer + offset) = value;
+    return optimizer;
+}
+
 void cornu__optimizer_unbuild(CornuOptimizer *optimizer)
 {
     const int kept = cornu__optimizer_saved_count(optimizer);

@@ -136,6 +136,14 @@ CornuOptimizer *cornu__moments_create(const CornuOptimizerClass *kind, bool lear
                                       const CornuOptimizerArguments *arguments, double beta_1,
                                       double beta_2, double epsilon);
 
+/* The constructor of a class with CornuMoments alone, and for its table: the arguments, and slots
+ * called momentum and velocity. */
+CornuOptimizer *cornu__moments_from(const CornuOptimizerClass *kind,
+                                    const CornuMomentsConfig *config);
+extern const CornuOptimizerField cornu__moments_fields[];
+int cornu__moments_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                         int group[CORNU_MAX_SLOTS]);
+
 /* mean + (x - mean)(1 - beta), in the order of Keras' operations. */
 CornuTensor *cornu__moved(CornuTensor *mean, CornuTensor *x, double beta);
 
@@ -199,5 +207,14 @@ CornuStatus cornu__optimizer_move(CornuOptimizer *optimizer, CornuDevice *device
  * pending error that names it and the argument. */
 CornuOptimizer *cornu__optimizer_expect(CornuOptimizer *optimizer, const char *argument,
                                         double value, double low, double high);
+
+/* Likewise, and sets the number at this offset of the optimizer's own struct. And with the number
+ * `field` of the config, argument number `place` of a call, or by default `usual`. */
+CornuOptimizer *cornu__optimizer_number(CornuOptimizer *optimizer, const char *argument,
+                                        size_t offset, double value, double low, double high);
+#define CORNU__OPTIMIZER_SET(optimizer, Self, config, field, place, usual, low, high)        \
+    cornu__optimizer_number(optimizer, #field, offsetof(Self, field),                        \
+                            cornu__number(CORNU__WRITTEN(config, field, place), usual), low, \
+                            high)
 
 #endif

@@ -73,20 +73,11 @@ CornuOptimizer *cornu_rmsprop_from(const CornuRmspropConfig *config)
     CornuOptimizer *optimizer = cornu__optimizer_create(
         &cornu__rmsprop_class, config->learning_rate != 0.0,
         CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
-    const double rho = cornu__number(CORNU__WRITTEN(config, rho, 1), 0.9);
-    const double momentum = cornu__number(config->momentum, 0.0);
-    const double epsilon = cornu__number(CORNU__WRITTEN(config, epsilon, 3), 1e-7);
-    optimizer = cornu__optimizer_expect(optimizer, "rho", rho, 0.0, 1.0);
-    optimizer = cornu__optimizer_expect(optimizer, "momentum", momentum, 0.0, 1.0);
-    optimizer = cornu__optimizer_expect(optimizer, "epsilon", epsilon, 0.0, FLT_MAX);
-    optimizer = cornu__optimizer_expect(optimizer, "initial_velocity", config->initial_velocity,
-                                        0.0, FLT_MAX);
-    if (!optimizer) return NULL;
-    Rmsprop *rmsprop = (Rmsprop *)optimizer;
-    rmsprop->rho = rho;
-    rmsprop->momentum = momentum;
-    rmsprop->epsilon = epsilon;
-    rmsprop->initial_velocity = config->initial_velocity;
-    rmsprop->centered = config->centered;
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Rmsprop, config, rho, 1, 0.9, 0.0, 1.0);
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Rmsprop, config, momentum, 2, 0.0, 0.0, 1.0);
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Rmsprop, config, epsilon, 3, 1e-7, 0.0, FLT_MAX);
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Rmsprop, config, initial_velocity, -1, 0.0, 0.0,
+                                     FLT_MAX);
+    if (optimizer) ((Rmsprop *)optimizer)->centered = config->centered;
     return optimizer;
 }

@@ -8,15 +8,6 @@ typedef struct {
     int64_t      warmup_steps;
 } ScheduleFree;
 
-static int schedule_free_slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
-                               int group[CORNU_MAX_SLOTS])
-{
-    (void)self;
-    name[0] = "momentum", group[0] = 0;
-    name[1] = "velocity", group[1] = 0;
-    return 2;
-}
-
 /* learning_rate min(t / warmup_steps, 1) */
 static CornuTensor *warmup(const CornuOptimizer *self, const CornuUpdate *u)
 {
@@ -69,7 +60,7 @@ static const CornuOptimizerField fields[] = {
 };
 
 const CornuOptimizerClass cornu__schedule_free_adamw_class = {
-    .class_name = "ScheduleFreeAdamW", .size = sizeof(ScheduleFree), .slots = schedule_free_slots,
+    .class_name = "ScheduleFreeAdamW", .size = sizeof(ScheduleFree), .slots = cornu__moments_slots,
     .schedule = warmup, .update = schedule_free_update, .weight_slot = 1, .fields = fields,
     .config_size = sizeof(CornuScheduleFreeConfig), .from = schedule_free_from,
 };

@@ -43,10 +43,7 @@ CornuOptimizer *cornu_sgd_from(const CornuSgdConfig *config)
     CornuOptimizer *optimizer = cornu__optimizer_create(
         &cornu__sgd_class, config->learning_rate != 0.0,
         CORNU__OPTIMIZER_ARGUMENTS(config, 0.01));
-    const double momentum = cornu__number(config->momentum, 0.0);
-    optimizer = cornu__optimizer_expect(optimizer, "momentum", momentum, 0.0, 1.0);
-    if (!optimizer) return NULL;
-    ((Sgd *)optimizer)->momentum = momentum;
-    ((Sgd *)optimizer)->nesterov = config->nesterov;
+    optimizer = CORNU__OPTIMIZER_SET(optimizer, Sgd, config, momentum, 1, 0.0, 0.0, 1.0);
+    if (optimizer) ((Sgd *)optimizer)->nesterov = config->nesterov;
     return optimizer;
 }
