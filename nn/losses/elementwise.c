@@ -115,17 +115,6 @@ static const CornuField huber_fields[] = {
     { "reduction", CORNU_FIELD_REDUCTION, offsetof(CornuHuberConfig, reduction) }, { 0 },
 };
 
-#define CLASS(function, class_name)                                     \
-    CORNU__SERIALIZABLE_CLASS(function, class_name, #function, CornuLossConfig, \
-                              .fields = cornu__loss_fields)
-CLASS(mean_squared_error, "MeanSquaredError");
-CLASS(mean_absolute_error, "MeanAbsoluteError");
-CLASS(mean_absolute_percentage_error, "MeanAbsolutePercentageError");
-CLASS(mean_squared_logarithmic_error, "MeanSquaredLogarithmicError");
-CLASS(log_cosh, "LogCosh");
-CLASS(poisson, "Poisson");
-CLASS(hinge, "Hinge");
-CLASS(squared_hinge, "SquaredHinge");
 CORNU__SERIALIZABLE_CLASS(huber, "Huber", "huber", CornuHuberConfig, .fields = huber_fields);
 
 static CornuLoss *create_elementwise(Elementwise loss, const void *config)
@@ -145,41 +134,23 @@ static CornuLoss *plain(const CornuLossConfig *config, Elementwise loss)
     return create_elementwise(loss, config);
 }
 
-CornuLoss *cornu_mean_squared_error_from(const CornuLossConfig *config)
-{
-    return plain(config, (Elementwise){
-        .base = { .kind = &cornu__mean_squared_error_class }, .each = squared });
-}
-
-CornuLoss *cornu_mean_absolute_error_from(const CornuLossConfig *config)
-{
-    return plain(config, (Elementwise){
-        .base = { .kind = &cornu__mean_absolute_error_class }, .each = absolute });
-}
-
-CornuLoss *cornu_mean_absolute_percentage_error_from(const CornuLossConfig *config)
-{
-    return plain(config, (Elementwise){
-        .base = { .kind = &cornu__mean_absolute_percentage_error_class }, .each = percentage });
-}
-
-CornuLoss *cornu_mean_squared_logarithmic_error_from(const CornuLossConfig *config)
-{
-    return plain(config, (Elementwise){
-        .base = { .kind = &cornu__mean_squared_logarithmic_error_class }, .each = logarithmic });
-}
-
-CornuLoss *cornu_log_cosh_from(const CornuLossConfig *config)
-{
-    return plain(config, (Elementwise){
-        .base = { .kind = &cornu__log_cosh_class }, .each = log_cosh });
-}
-
-CornuLoss *cornu_poisson_from(const CornuLossConfig *config)
-{
-    return plain(config, (Elementwise){
-        .base = { .kind = &cornu__poisson_class }, .each = poisson });
-}
+#define LOSS(name, class_name, function, compares_rows)                                     \
+    CORNU__SERIALIZABLE_CLASS(name, class_name, #name, CornuLossConfig,                     \
+                              .fields = cornu__loss_fields);                                \
+    CornuLoss *cornu_##name##_from(const CornuLossConfig *config)                           \
+    {                                                                                       \
+        return plain(config, (Elementwise){ .base = { .kind = &cornu__##name##_class,       \
+                                                      .across_rows = compares_rows },       \
+                                            .each = function });                            \
+    }
+LOSS(mean_squared_error, "MeanSquaredError", squared, false)
+LOSS(mean_absolute_error, "MeanAbsoluteError", absolute, false)
+LOSS(mean_absolute_percentage_error, "MeanAbsolutePercentageError", percentage, false)
+LOSS(mean_squared_logarithmic_error, "MeanSquaredLogarithmicError", logarithmic, false)
+LOSS(log_cosh, "LogCosh", log_cosh, false)
+LOSS(poisson, "Poisson", poisson, false)
+LOSS(hinge, "Hinge", hinge, true)
+LOSS(squared_hinge, "SquaredHinge", squared_hinge, true)
 
 CornuLoss *cornu_huber_from(const CornuHuberConfig *config)
 {
@@ -190,17 +161,4 @@ CornuLoss *cornu_huber_from(const CornuHuberConfig *config)
     return create_elementwise((Elementwise){
         .base = { .kind = &cornu__huber_class, .reduction = config->reduction },
         .each = huber, .delta = delta }, config);
-}
-
-CornuLoss *cornu_hinge_from(const CornuLossConfig *config)
-{
-    return plain(config, (Elementwise){
-        .base = { .kind = &cornu__hinge_class, .across_rows = true }, .each = hinge });
-}
-
-CornuLoss *cornu_squared_hinge_from(const CornuLossConfig *config)
-{
-    return plain(config, (Elementwise){
-        .base = { .kind = &cornu__squared_hinge_class, .across_rows = true },
-        .each = squared_hinge });
 }

@@ -362,25 +362,10 @@ static const CornuField auc_fields[] = {
     FIELD(CornuAucConfig, num_labels, INTEGER_OR_NONE), { 0 },
 };
 
-#define COUNT_CLASS(function, class_name) \
-    CORNU__SERIALIZABLE_CLASS(function, class_name, #function, CornuCountConfig, \
-                              .fields = count_fields)
-COUNT_CLASS(true_positives, "TruePositives");
-COUNT_CLASS(true_negatives, "TrueNegatives");
-COUNT_CLASS(false_positives, "FalsePositives");
-COUNT_CLASS(false_negatives, "FalseNegatives");
 CORNU__SERIALIZABLE_CLASS(precision, "Precision", "precision", CornuPrecisionConfig,
                           .fields = precision_fields);
 CORNU__SERIALIZABLE_CLASS(recall, "Recall", "recall", CornuPrecisionConfig,
                           .fields = precision_fields);
-CORNU__SERIALIZABLE_CLASS(sensitivity_at_specificity, "SensitivityAtSpecificity",
-                          "sensitivity_at_specificity", CornuAtConfig, .fields = at_specificity);
-CORNU__SERIALIZABLE_CLASS(specificity_at_sensitivity, "SpecificityAtSensitivity",
-                          "specificity_at_sensitivity", CornuAtConfig, .fields = at_sensitivity);
-CORNU__SERIALIZABLE_CLASS(precision_at_recall, "PrecisionAtRecall", "precision_at_recall",
-                          CornuAtConfig, .fields = at_recall);
-CORNU__SERIALIZABLE_CLASS(recall_at_precision, "RecallAtPrecision", "recall_at_precision",
-                          CornuAtConfig, .fields = at_precision);
 CORNU__SERIALIZABLE_CLASS(auc, "AUC", "auc", CornuAucConfig, .fields = auc_fields);
 
 /* Appends thresholds after the first `from` limits; false with a pending error. */
@@ -460,25 +445,17 @@ static CornuMetric *count(const CornuSerializableClass *kind, const CornuCountCo
     return at_thresholds(kind, &full, config, of);
 }
 
-CornuMetric *cornu_true_positives_from(const CornuCountConfig *config)
-{
-    return count(&cornu__true_positives_class, config, true_positives);
-}
-
-CornuMetric *cornu_true_negatives_from(const CornuCountConfig *config)
-{
-    return count(&cornu__true_negatives_class, config, true_negatives);
-}
-
-CornuMetric *cornu_false_positives_from(const CornuCountConfig *config)
-{
-    return count(&cornu__false_positives_class, config, false_positives);
-}
-
-CornuMetric *cornu_false_negatives_from(const CornuCountConfig *config)
-{
-    return count(&cornu__false_negatives_class, config, false_negatives);
-}
+#define COUNT(name, class_name)                                                     \
+    CORNU__SERIALIZABLE_CLASS(name, class_name, #name, CornuCountConfig,            \
+                              .fields = count_fields);                              \
+    CornuMetric *cornu_##name##_from(const CornuCountConfig *config)                \
+    {                                                                               \
+        return count(&cornu__##name##_class, config, name);                         \
+    }
+COUNT(true_positives, "TruePositives")
+COUNT(true_negatives, "TrueNegatives")
+COUNT(false_positives, "FalsePositives")
+COUNT(false_negatives, "FalseNegatives")
 
 CornuMetric *cornu_precision_from(const CornuPrecisionConfig *config)
 {
@@ -514,25 +491,17 @@ static CornuMetric *best(const CornuSerializableClass *kind, const CornuAtConfig
     return create(counts, config);
 }
 
-CornuMetric *cornu_sensitivity_at_specificity_from(const CornuAtConfig *config)
-{
-    return best(&cornu__sensitivity_at_specificity_class, config, specificity, recall);
-}
-
-CornuMetric *cornu_specificity_at_sensitivity_from(const CornuAtConfig *config)
-{
-    return best(&cornu__specificity_at_sensitivity_class, config, recall, specificity);
-}
-
-CornuMetric *cornu_precision_at_recall_from(const CornuAtConfig *config)
-{
-    return best(&cornu__precision_at_recall_class, config, recall, precision);
-}
-
-CornuMetric *cornu_recall_at_precision_from(const CornuAtConfig *config)
-{
-    return best(&cornu__recall_at_precision_class, config, precision, recall);
-}
+#define BEST(name, class_name, table, constrained, of)                              \
+    CORNU__SERIALIZABLE_CLASS(name, class_name, #name, CornuAtConfig,               \
+                              .fields = table);                                     \
+    CornuMetric *cornu_##name##_from(const CornuAtConfig *config)                   \
+    {                                                                               \
+        return best(&cornu__##name##_class, config, constrained, of);               \
+    }
+BEST(sensitivity_at_specificity, "SensitivityAtSpecificity", at_specificity, specificity, recall)
+BEST(specificity_at_sensitivity, "SpecificityAtSensitivity", at_sensitivity, recall, specificity)
+BEST(precision_at_recall, "PrecisionAtRecall", at_recall, recall, precision)
+BEST(recall_at_precision, "RecallAtPrecision", at_precision, precision, recall)
 
 /* Copies the weights of labels; false with a pending error if they do not fit num_labels. */
 static bool set_label_weights(Counts *counts, const CornuAucConfig *config)

@@ -444,13 +444,6 @@ static CornuTensor *concordance(const MeanMetric *self, CornuMetricCall *call)
 static const CornuField similarity_fields[] = {
     { "axis", CORNU_FIELD_INTEGER_OR_DEFAULT, offsetof(CornuSimilarityConfig, axis) }, { 0 },
 };
-CORNU__SERIALIZABLE_CLASS(cosine_similarity_metric, "CosineSimilarity", "cosine_similarity",
-                          CornuSimilarityConfig, .fields = similarity_fields);
-CORNU__SERIALIZABLE_CLASS(pearson_correlation, "PearsonCorrelation", "pearson_correlation",
-                          CornuSimilarityConfig, .fields = similarity_fields);
-CORNU__SERIALIZABLE_CLASS(concordance_correlation, "ConcordanceCorrelation",
-                          "concordance_correlation", CornuSimilarityConfig,
-                          .fields = similarity_fields);
 
 static CornuMetric *similarity(const CornuSerializableClass *kind,
                                const CornuSimilarityConfig *config,
@@ -462,17 +455,14 @@ static CornuMetric *similarity(const CornuSerializableClass *kind,
     return &metric->base;
 }
 
-CornuMetric *cornu_cosine_similarity_metric_from(const CornuSimilarityConfig *config)
-{
-    return similarity(&cornu__cosine_similarity_metric_class, config, cosine);
-}
-
-CornuMetric *cornu_pearson_correlation_from(const CornuSimilarityConfig *config)
-{
-    return similarity(&cornu__pearson_correlation_class, config, pearson);
-}
-
-CornuMetric *cornu_concordance_correlation_from(const CornuSimilarityConfig *config)
-{
-    return similarity(&cornu__concordance_correlation_class, config, concordance);
-}
+#define SIMILARITY(name, class_name, usual_name, values)                            \
+    CORNU__SERIALIZABLE_CLASS(name, class_name, usual_name, CornuSimilarityConfig,  \
+                              .fields = similarity_fields);                         \
+    CornuMetric *cornu_##name##_from(const CornuSimilarityConfig *config)           \
+    {                                                                               \
+        return similarity(&cornu__##name##_class, config, values);                  \
+    }
+SIMILARITY(cosine_similarity_metric, "CosineSimilarity", "cosine_similarity", cosine)
+SIMILARITY(pearson_correlation, "PearsonCorrelation", "pearson_correlation", pearson)
+SIMILARITY(concordance_correlation, "ConcordanceCorrelation", "concordance_correlation",
+           concordance)

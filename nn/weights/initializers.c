@@ -306,35 +306,17 @@ static CornuInitializer by_fan(unsigned kind, const CornuFanConfig *config)
                    config->output_axes);
 }
 
-CornuInitializer cornu_glorot_uniform_from(const CornuFanConfig *config)
-{
-    return by_fan(CORNU_GLOROT_UNIFORM_INITIALIZER, config);
-}
-
-CornuInitializer cornu_glorot_normal_from(const CornuFanConfig *config)
-{
-    return by_fan(CORNU_GLOROT_NORMAL_INITIALIZER, config);
-}
-
-CornuInitializer cornu_he_uniform_from(const CornuFanConfig *config)
-{
-    return by_fan(CORNU_HE_UNIFORM_INITIALIZER, config);
-}
-
-CornuInitializer cornu_he_normal_from(const CornuFanConfig *config)
-{
-    return by_fan(CORNU_HE_NORMAL_INITIALIZER, config);
-}
-
-CornuInitializer cornu_lecun_uniform_from(const CornuFanConfig *config)
-{
-    return by_fan(CORNU_LECUN_UNIFORM_INITIALIZER, config);
-}
-
-CornuInitializer cornu_lecun_normal_from(const CornuFanConfig *config)
-{
-    return by_fan(CORNU_LECUN_NORMAL_INITIALIZER, config);
-}
+#define BY_FAN(name, kind)                                                       \
+    CornuInitializer cornu_##name##_from(const CornuFanConfig *config)           \
+    {                                                                            \
+        return by_fan(kind, config);                                             \
+    }
+BY_FAN(glorot_uniform, CORNU_GLOROT_UNIFORM_INITIALIZER)
+BY_FAN(glorot_normal, CORNU_GLOROT_NORMAL_INITIALIZER)
+BY_FAN(he_uniform, CORNU_HE_UNIFORM_INITIALIZER)
+BY_FAN(he_normal, CORNU_HE_NORMAL_INITIALIZER)
+BY_FAN(lecun_uniform, CORNU_LECUN_UNIFORM_INITIALIZER)
+BY_FAN(lecun_normal, CORNU_LECUN_NORMAL_INITIALIZER)
 
 CornuInitializer cornu_initializer(const char *name)
 {
