@@ -61,7 +61,8 @@ CornuStatus cornu__build_spatial(CornuLayer *layer, CornuShape input);
 #define CORNU__LAYER(Config) struct { CornuLayer base; Config config; }
 
 /* Makes a layer of this class. Without a `from` of its own: its config is a copy of this one, with
- * its activity regularizer, activation and initializers checked, then resolved. */
+ * activations, initializers and its activity regularizer checked; initializers that are not given
+ * are Keras' for arguments of that name; then it is resolved. */
 CornuLayer *cornu__layer_from(const CornuLayerClass *kind, const void *config);
 
 /* Defines cornu_NAME_from, which does just that with cornu__NAME_class. */

@@ -87,9 +87,10 @@ CornuTensor *cornu__activation_layer_apply(const CornuLayer *layer, CornuTensor 
     return layer->kind->call((CornuLayer *)layer, &call, x);
 }
 
-CornuStatus cornu__add_activation(CornuLayer *layer, CornuActivation activation)
+CornuStatus cornu__resolve_activation(CornuLayer *layer, CornuActivation *activation)
 {
-    const CornuLayer *kept = cornu__activation_layer(activation);
+    *activation = cornu__activation(*activation, CORNU_LINEAR);
+    const CornuLayer *kept = cornu__activation_layer(*activation);
     if (!kept || is_plain(kept)) return CORNU_OK;
     CornuLayer *copy = cornu__layer_copy(kept);
     if (!copy || cornu__check_depth(cornu_layer_name(layer), copy)) {

@@ -170,10 +170,10 @@ CornuTensor *cornu__refuse_nan(const CornuCall *call, CornuTensor *x);
  * call. */
 CornuLayer  *cornu__activation_layer(CornuActivation activation);
 CornuTensor *cornu__activation_layer_apply(const CornuLayer *layer, CornuTensor *x);
-/* For kind->resolve of layers whose fields have an `activation`: a copy of the layer that it stands
- * for becomes an inner layer if it has weights or random draws. And activation(x), for kind->call
- * of such layers. */
-CornuStatus  cornu__add_activation(CornuLayer *layer, CornuActivation activation);
+/* For kind->resolve of layers whose fields have an `activation`, by default linear: a copy of the
+ * layer that it stands for becomes an inner layer if it has weights or random draws. And
+ * activation(x), for kind->call of such layers. */
+CornuStatus  cornu__resolve_activation(CornuLayer *layer, CornuActivation *activation);
 CornuTensor *cornu__layer_activate(CornuLayer *layer, const CornuCall *call,
                                    CornuActivation activation, CornuTensor *x);
 

@@ -13,8 +13,7 @@ static CornuTensor *activation_call(CornuLayer *layer, const CornuCall *call, Co
 static CornuStatus activation_resolve(CornuLayer *layer)
 {
     CornuActivationConfig *config = &((Activation *)layer)->config;
-    config->activation = cornu__activation(config->activation, CORNU_LINEAR);
-    return cornu__add_activation(layer, config->activation);
+    return cornu__resolve_activation(layer, &config->activation);
 }
 
 static const CornuField activation_fields[] = {

@@ -122,7 +122,6 @@ static CornuStatus prelu_resolve(CornuLayer *layer)
 {
     CornuPreluConfig *config = &((Prelu *)layer)->config;
     if (config->shared_axes[0] == CORNU_ZERO) config->shared_axes[0] = 0;
-    config->alpha_initializer = cornu__initializer(config->alpha_initializer, CORNU_ZEROS);
     return CORNU_OK;
 }
 

@@ -42,8 +42,6 @@ static CornuStatus resolve(CornuLayer *layer)
     };
     CORNU__TRY(cornu__heads_resolve(&self->heads, config->num_key_value_heads));
     config->dropout = self->heads.config.dropout;
-    config->kernel_initializer = self->heads.config.kernel_initializer;
-    config->bias_initializer = self->heads.config.bias_initializer;
     return CORNU_OK;
 }
 

@@ -27,9 +27,6 @@ CornuStatus cornu__heads_resolve(CornuHeads *self, int64_t key_value_heads)
                            INT32_MAX);
     CORNU__TRY(cornu__resolve_rate(&self->base, "dropout", &config->dropout));
     if (!config->value_dim) config->value_dim = config->key_dim;
-    config->kernel_initializer = cornu__initializer(config->kernel_initializer,
-                                                    CORNU_GLOROT_UNIFORM);
-    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
     self->key_value_heads = key_value_heads;
     return CORNU_OK;
 }

@@ -85,11 +85,7 @@ static CornuStatus resolve(CornuLayer *layer)
     CORNU__TRY(cornu__extents(name, "dilation_rate", "dilation_rate", 0, config->dilation_rate, 1,
                               axes, config->dilation_rate));
     config->kernel = config->stride = 0;
-    config->activation = cornu__activation(config->activation, CORNU_LINEAR);
-    config->kernel_initializer = cornu__initializer(config->kernel_initializer,
-                                                    CORNU_GLOROT_UNIFORM);
-    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
-    return cornu__add_activation(layer, config->activation);
+    return cornu__resolve_activation(layer, &config->activation);
 }
 
 #define AT(name) offsetof(CornuConv3dConfig, name)

@@ -98,11 +98,7 @@ static CornuStatus resolve(CornuLayer *layer)
         if (more[1]) more[0] = CORNU_ZERO;
     }
     CORNU__TRY(cornu__resolve_output_padding(name, 2, config->strides, more));
-    config->activation = cornu__activation(config->activation, CORNU_LINEAR);
-    config->kernel_initializer = cornu__initializer(config->kernel_initializer,
-                                                    CORNU_GLOROT_UNIFORM);
-    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
-    return cornu__add_activation(layer, config->activation);
+    return cornu__resolve_activation(layer, &config->activation);
 }
 
 #define AT(name) offsetof(CornuConv2dTransposeConfig, name)

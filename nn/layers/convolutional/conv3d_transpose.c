@@ -59,11 +59,7 @@ static CornuStatus resolve(CornuLayer *layer)
     CORNU__TRY(cornu__resolve_window(layer, config->padding, &config->kernel, config->kernel_size,
                                      &config->stride, config->strides, config->dilation_rate));
     CORNU__TRY(cornu__resolve_output_padding(name, 3, config->strides, config->output_padding));
-    config->activation = cornu__activation(config->activation, CORNU_LINEAR);
-    config->kernel_initializer = cornu__initializer(config->kernel_initializer,
-                                                    CORNU_GLOROT_UNIFORM);
-    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
-    return cornu__add_activation(layer, config->activation);
+    return cornu__resolve_activation(layer, &config->activation);
 }
 
 #define AT(name) offsetof(CornuConv3dTransposeConfig, name)

@@ -73,11 +73,7 @@ static CornuStatus depthwise_resolve(CornuLayer *layer)
                                config->depth_multiplier));
     CORNU__TRY(cornu__resolve_window(layer, config->padding, &config->kernel, config->kernel_size,
                                      &config->stride, config->strides, config->dilation_rate));
-    config->activation = cornu__activation(config->activation, CORNU_LINEAR);
-    config->depthwise_initializer = cornu__initializer(config->depthwise_initializer,
-                                                       CORNU_GLOROT_UNIFORM);
-    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
-    return cornu__add_activation(layer, config->activation);
+    return cornu__resolve_activation(layer, &config->activation);
 }
 
 /* For SeparableConv too. */
@@ -174,13 +170,7 @@ static CornuStatus separable_resolve(CornuLayer *layer)
     CORNU__TRY(cornu__positive(name, "depth_multiplier", config->depth_multiplier));
     CORNU__TRY(cornu__resolve_window(layer, config->padding, &config->kernel, config->kernel_size,
                                      &config->stride, config->strides, config->dilation_rate));
-    config->activation = cornu__activation(config->activation, CORNU_LINEAR);
-    config->depthwise_initializer = cornu__initializer(config->depthwise_initializer,
-                                                       CORNU_GLOROT_UNIFORM);
-    config->pointwise_initializer = cornu__initializer(config->pointwise_initializer,
-                                                       CORNU_GLOROT_UNIFORM);
-    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
-    return cornu__add_activation(layer, config->activation);
+    return cornu__resolve_activation(layer, &config->activation);
 }
 
 #define AT(name) offsetof(CornuSeparableConv2dConfig, name)

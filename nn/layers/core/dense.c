@@ -60,11 +60,7 @@ static CornuStatus resolve(CornuLayer *layer)
     if (config->units < 1)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .units is %lld, expected at least 1",
                            cornu_layer_name(layer), (long long)config->units);
-    config->activation = cornu__activation(config->activation, CORNU_LINEAR);
-    config->kernel_initializer = cornu__initializer(config->kernel_initializer,
-                                                    CORNU_GLOROT_UNIFORM);
-    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
-    return cornu__add_activation(layer, config->activation);
+    return cornu__resolve_activation(layer, &config->activation);
 }
 
 static const CornuField fields[] = {

@@ -260,11 +260,7 @@ static CornuStatus resolve(CornuLayer *layer)
             CORNU__TRY(cornu__positive(name, "output_shape", config->output_shape[i]));
     CORNU__TRY(cornu__layer_copy_text(layer, &config->equation));
     CORNU__TRY(cornu__layer_copy_text(layer, &config->bias_axes));
-    config->activation = cornu__activation(config->activation, CORNU_LINEAR);
-    config->kernel_initializer = cornu__initializer(config->kernel_initializer,
-                                                    CORNU_GLOROT_UNIFORM);
-    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
-    return cornu__add_activation(layer, config->activation);
+    return cornu__resolve_activation(layer, &config->activation);
 }
 
 #define FIELD(field) offsetof(CornuEinsumDenseConfig, field)

@@ -80,8 +80,6 @@ static CornuStatus embedding_resolve(CornuLayer *layer)
                            "of all rows; expected one of them", name,
                            config->embeddings_regularizer.kind ? "embeddings_regularizer"
                                                                : "embeddings_constraint");
-    config->embeddings_initializer = cornu__initializer(config->embeddings_initializer,
-                                                        CORNU_RANDOM_UNIFORM);
     return CORNU_OK;
 }
 

@@ -109,8 +109,6 @@ static CornuStatus resolve(CornuLayer *layer)
     if (!(config->logit_soft_cap >= 0.0 && isfinite(config->logit_soft_cap)))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .logit_soft_cap is %g, expected more than 0",
                            name, config->logit_soft_cap);
-    config->embeddings_initializer = cornu__initializer(config->embeddings_initializer,
-                                                        CORNU_RANDOM_UNIFORM);
     return CORNU_OK;
 }
 

@@ -323,12 +323,6 @@ static CornuStatus resolve(CornuLayer *layer)
     config->axis = cornu__integer(config->axis, -1);
     config->renorm_momentum = cornu__number(config->renorm_momentum, 0.99);
     config->momentum = cornu__number(config->momentum, 0.99);
-    config->beta_initializer = cornu__initializer(config->beta_initializer, CORNU_ZEROS);
-    config->gamma_initializer = cornu__initializer(config->gamma_initializer, CORNU_ONES);
-    config->moving_mean_initializer =
-        cornu__initializer(config->moving_mean_initializer, CORNU_ZEROS);
-    config->moving_variance_initializer =
-        cornu__initializer(config->moving_variance_initializer, CORNU_ONES);
     if (!(config->momentum >= 0.0 && config->momentum <= 1.0))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .momentum is %g, expected 0 to 1",
                            cornu_layer_name(layer), config->momentum);

@@ -58,8 +58,6 @@ static CornuStatus resolve(CornuLayer *layer)
                            cornu_layer_name(layer), (long long)config->groups);
     if (!config->groups) config->groups = 32;
     if (!config->axis) config->axis = -1;
-    config->beta_initializer = cornu__initializer(config->beta_initializer, CORNU_ZEROS);
-    config->gamma_initializer = cornu__initializer(config->gamma_initializer, CORNU_ONES);
     return cornu__resolve_epsilon(layer, &config->epsilon, 0.001);
 }
 

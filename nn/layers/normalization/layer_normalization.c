@@ -62,8 +62,6 @@ static CornuStatus layer_resolve(CornuLayer *layer)
     CornuLayerNormalizationConfig *config = &((LayerNormalization *)layer)->config;
     config->no_center |= config->rms_scaling;   /* which in Keras has a gamma whatever `scale` is */
     config->no_scale &= !config->rms_scaling;
-    config->beta_initializer = cornu__initializer(config->beta_initializer, CORNU_ZEROS);
-    config->gamma_initializer = cornu__initializer(config->gamma_initializer, CORNU_ONES);
     CORNU__TRY(cornu__resolve_epsilon(layer, &config->epsilon, 0.001));
     return cornu__axes(cornu_layer_name(layer), &config->axis, config->axes);
 }

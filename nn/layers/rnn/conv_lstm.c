@@ -339,11 +339,6 @@ static CornuStatus resolve(CornuLayer *layer)
     CORNU__TRY(cornu__resolve_rate(layer, "recurrent_dropout", &config->recurrent_dropout));
     config->activation = cornu__activation(config->activation, CORNU_TANH);
     config->recurrent_activation = cornu__activation(config->recurrent_activation, CORNU_SIGMOID);
-    config->kernel_initializer = cornu__initializer(config->kernel_initializer,
-                                                    CORNU_GLOROT_UNIFORM);
-    config->recurrent_initializer = cornu__initializer(config->recurrent_initializer,
-                                                       CORNU_ORTHOGONAL);
-    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
     return cornu__resolve_window(layer, config->padding, &config->kernel, config->kernel_size,
                                  &config->stride, config->strides, config->dilation_rate);
 }

@@ -88,11 +88,6 @@ static CornuStatus resolve(CornuLayer *layer)
     if (cornu__gates_count(layer) > 1)
         config->recurrent_activation = cornu__activation(config->recurrent_activation,
                                                          CORNU_SIGMOID);
-    config->kernel_initializer = cornu__initializer(config->kernel_initializer,
-                                                    CORNU_GLOROT_UNIFORM);
-    config->recurrent_initializer = cornu__initializer(config->recurrent_initializer,
-                                                       CORNU_ORTHOGONAL);
-    config->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
     return CORNU_OK;
 }
 
