@@ -131,86 +131,19 @@ const CornuOpRules cornu__bounded_step_rules = {
 
 /* ---- Two operands ---- */
 
-/* add: y = a + b. */
-static double add_of(double a, double b) { return a + b; }
-
-static CornuStatus add_reference(const CornuReferenceCall *call)
-{
-    return pairs(call, add_of);
-}
-
-const CornuOpRules cornu__add_rules = {
-    number_type, cornu__flops_per_element, CORNU_PRIMITIVE, add_reference,
-};
-
-/* subtract: y = a - b. */
-static double subtract_of(double a, double b) { return a - b; }
-
-static CornuStatus subtract_reference(const CornuReferenceCall *call)
-{
-    return pairs(call, subtract_of);
-}
-
-const CornuOpRules cornu__subtract_rules = {
-    number_type, cornu__flops_per_element, CORNU_PRIMITIVE, subtract_reference,
-};
-
-/* multiply: y = a b. */
-static double multiply_of(double a, double b) { return a * b; }
-
-static CornuStatus multiply_reference(const CornuReferenceCall *call)
-{
-    return pairs(call, multiply_of);
-}
-
-const CornuOpRules cornu__multiply_rules = {
-    number_type, cornu__flops_per_element, CORNU_PRIMITIVE, multiply_reference,
-};
-
-/* divide: y = a / b, as IEEE 754 divides. */
-static double divide_of(double a, double b) { return a / b; }
-
-static CornuStatus divide_reference(const CornuReferenceCall *call)
-{
-    return pairs(call, divide_of);
-}
-
-const CornuOpRules cornu__divide_rules = {
-    float_type, cornu__flops_per_element, CORNU_PRIMITIVE, divide_reference,
-};
-
-/* maximum: the larger one; NaN if either is NaN. */
-static double maximum_of(double a, double b) { return isnan(a) || a > b ? a : b; }
-
-static CornuStatus maximum_reference(const CornuReferenceCall *call)
-{
-    return pairs(call, maximum_of);
-}
-
-const CornuOpRules cornu__maximum_rules = {
-    number_type, cornu__flops_per_element, CORNU_PRIMITIVE, maximum_reference,
-};
-
-/* minimum: the smaller one; NaN if either is NaN. */
-static double minimum_of(double a, double b) { return isnan(a) || a < b ? a : b; }
-
-static CornuStatus minimum_reference(const CornuReferenceCall *call)
-{
-    return pairs(call, minimum_of);
-}
-
-const CornuOpRules cornu__minimum_rules = {
-    number_type, cornu__flops_per_element, CORNU_PRIMITIVE, minimum_reference,
-};
-
-/* power: y = a^b; NaN for a negative a and a non-integer b. */
-static double power_of(double a, double b) { return pow(a, b); }
-
-static CornuStatus power_reference(const CornuReferenceCall *call)
-{
-    return pairs(call, power_of);
-}
-
-const CornuOpRules cornu__power_rules = {
-    float_type, cornu__flops_per_element, CORNU_PRIMITIVE, power_reference,
-};
+#define CORNU_PAIRS(name, types, value)                                                    \
+    static double name##_of(double a, double b) { return value; }                          \
+    static CornuStatus name##_reference(const CornuReferenceCall *call)                    \
+    {                                                                                      \
+        return pairs(call, name##_of);                                                     \
+    }                                                                                      \
+    const CornuOpRules cornu__##name##_rules = {                                           \
+        types##_type, cornu__flops_per_element, CORNU_PRIMITIVE, name##_reference,         \
+    };
+CORNU_PAIRS(add, number, a + b)
+CORNU_PAIRS(subtract, number, a - b)
+CORNU_PAIRS(multiply, number, a * b)
+CORNU_PAIRS(divide, float, a / b)                              /* as IEEE 754 divides */
+CORNU_PAIRS(maximum, number, isnan(a) || a > b ? a : b)        /* NaN if either is NaN */
+CORNU_PAIRS(minimum, number, isnan(a) || a < b ? a : b)
+CORNU_PAIRS(power, float, pow(a, b))        /* NaN for a negative a and a non-integer b */

@@ -47,34 +47,18 @@ CornuTensor *cornu_op_bounded_step(CornuTensor *x, double bound)
     return bounded(CORNU_OP_BOUNDED_STEP, x, bound);
 }
 
-CornuTensor *cornu_op_add(CornuTensor *a, CornuTensor *b)
-{
-    return binary(CORNU_OP_ADD, a, b);
-}
-CornuTensor *cornu_op_subtract(CornuTensor *a, CornuTensor *b)
-{
-    return binary(CORNU_OP_SUBTRACT, a, b);
-}
-CornuTensor *cornu_op_multiply(CornuTensor *a, CornuTensor *b)
-{
-    return binary(CORNU_OP_MULTIPLY, a, b);
-}
-CornuTensor *cornu_op_divide(CornuTensor *a, CornuTensor *b)
-{
-    return binary(CORNU_OP_DIVIDE, a, b);
-}
-CornuTensor *cornu_op_maximum(CornuTensor *a, CornuTensor *b)
-{
-    return binary(CORNU_OP_MAXIMUM, a, b);
-}
-CornuTensor *cornu_op_minimum(CornuTensor *a, CornuTensor *b)
-{
-    return binary(CORNU_OP_MINIMUM, a, b);
-}
-CornuTensor *cornu_op_power(CornuTensor *a, CornuTensor *b)
-{
-    return binary(CORNU_OP_POWER, a, b);
-}
+#define CORNU_BINARY(ID, name)                                  \
+    CornuTensor *cornu_op_##name(CornuTensor *a, CornuTensor *b) \
+    {                                                           \
+        return binary(CORNU_OP_##ID, a, b);                     \
+    }
+CORNU_BINARY(ADD, add)
+CORNU_BINARY(SUBTRACT, subtract)
+CORNU_BINARY(MULTIPLY, multiply)
+CORNU_BINARY(DIVIDE, divide)
+CORNU_BINARY(MAXIMUM, maximum)
+CORNU_BINARY(MINIMUM, minimum)
+CORNU_BINARY(POWER, power)
 
 CornuTensor *cornu_op_scale(CornuTensor *x, double factor)
 {
