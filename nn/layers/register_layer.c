@@ -12,7 +12,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct { const CornuLayerClass *kind; char package[PACKAGE_SIZE]; } registered[MAX_CLASSES];
 static int count;
 
-static CornuStatus check(const CornuLayerClass *kind, const char *package)
+static CornuStatus register_layer_check(const CornuLayerClass *kind, const char *package)
 {
     if (!kind || !kind->class_name || !*kind->class_name)
         return cornu__fail(CORNU_ERR_ARGUMENT, "register_layer: the class%s is missing",
@@ -54,7 +54,7 @@ static CornuStatus add(const CornuLayerClass *kind, const char *package)
 CornuStatus cornu_register_layer(const CornuLayerClass *kind, const char *package)
 {
     if (!package) package = "Custom";
-    CORNU__TRY(check(kind, package));
+    CORNU__TRY(register_layer_check(kind, package));
     pthread_mutex_lock(&mutex);
     const CornuStatus status = add(kind, package);
     pthread_mutex_unlock(&mutex);

@@ -308,7 +308,7 @@ CORNU__SERIALIZABLE_CLASS_OF(sparse_categorical_accuracy, make_sparse_categorica
 /* ---- By the shapes of the data ---- */
 
 /* Source: keras/src/trainers/compile_utils.py, is_binary_or_sparse_categorical. */
-static CornuStatus resolve(CornuMetric *self, CornuShape y_true, CornuShape y_pred)
+static CornuStatus mean_metrics_resolve(CornuMetric *self, CornuShape y_true, CornuShape y_pred)
 {
     MeanMetric *metric = (MeanMetric *)self;
     Choice      choice = metric->categorical;
@@ -333,7 +333,8 @@ static CornuStatus resolve(CornuMetric *self, CornuShape y_true, CornuShape y_pr
 static CornuMetric *resolved(const CornuSerializableClass *kind, const CornuPlainConfig *config,
                              Choice binary, Choice categorical, Choice sparse)
 {
-    MeanMetric *metric = create((CornuMetric){ .kind = kind, .build = resolve }, config, NULL);
+    MeanMetric *metric = create((CornuMetric){ .kind = kind, .build = mean_metrics_resolve },
+                                config, NULL);
     if (!metric) return NULL;
     metric->binary = binary;
     metric->categorical = categorical;

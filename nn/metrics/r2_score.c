@@ -12,7 +12,7 @@ typedef struct {
 
 enum { SUM, SQUARES, RESIDUALS, WEIGHTS, NUMBERS };
 
-static CornuStatus build(CornuMetric *self, CornuShape y_true, CornuShape y_pred)
+static CornuStatus r2_score_build(CornuMetric *self, CornuShape y_true, CornuShape y_pred)
 {
     R2Score  *score = (R2Score *)self;
     CornuText a, b;
@@ -112,7 +112,8 @@ CornuMetric *cornu_r2_score_from(const CornuR2ScoreConfig *config)
                                 (int)aggregation, (long long)config->num_regressors);
     R2Score *score = cornu__metric_create(sizeof *score, &(CornuMetric){
         .kind = &cornu__r2_score_class, .state_count = NUMBERS + 1,
-        .states = { [NUMBERS] = cornu_scalar(CORNU_F64) }, .build = build, .update = update,
+        .states = { [NUMBERS] = cornu_scalar(CORNU_F64) }, .build = r2_score_build,
+        .update = update,
         .result = result, .result_at = aggregation == CORNU_NO_AGGREGATION ? result_at : NULL },
         config);
     if (!score) return NULL;

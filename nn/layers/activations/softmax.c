@@ -5,7 +5,7 @@
 
 typedef CORNU__LAYER(CornuSoftmaxConfig) Softmax;   /* with axes set */
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus softmax_build(CornuLayer *layer, CornuShape input)
 {
     int64_t axes;
     return cornu__axis_bits(((Softmax *)layer)->config.axes, input, &axes);
@@ -40,7 +40,7 @@ static bool fits(CornuShape mask, CornuShape x)
     return fit;
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *softmax_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     int64_t axes;
     if (cornu__axis_bits(((Softmax *)layer)->config.axes, cornu_tensor_shape(x), &axes))
@@ -59,7 +59,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu_op_select(call->mask, y, cornu_op_constant_like(x, 0.0));
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus softmax_resolve(CornuLayer *layer)
 {
     CornuSoftmaxConfig *config = &((Softmax *)layer)->config;
     return cornu__axes(cornu_layer_name(layer), &config->axis, config->axes);
@@ -71,9 +71,9 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__softmax_class = {
-    .class_name = "Softmax", .size = sizeof(Softmax), .build = build, .call = call,
+    .class_name = "Softmax", .size = sizeof(Softmax), .build = softmax_build, .call = softmax_call,
     .activates = true,
-    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Softmax, resolve) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Softmax, softmax_resolve) },
 };
 
 CORNU__CONSTRUCTOR(softmax, CornuSoftmaxConfig)

@@ -135,7 +135,7 @@ static CornuTensor *query_mask(CornuLayer *layer, const CornuCall *call, CornuTe
 
 typedef CORNU__LAYER(CornuAttentionConfig) Attention;
 
-static CornuStatus build(CornuLayer *layer, const CornuShape *in, int in_count)
+static CornuStatus attention_build(CornuLayer *layer, const CornuShape *in, int in_count)
 {
     const CornuAttentionConfig *config = &((Attention *)layer)->config;
     const bool                  concat = config->score_mode == CORNU_SCORE_CONCAT;
@@ -208,7 +208,7 @@ static int outputs(const CornuLayer *layer)
     return ((const Attention *)layer)->config.return_attention_scores ? 2 : 1;
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus attention_resolve(CornuLayer *layer)
 {
     CornuAttentionConfig *config = &((Attention *)layer)->config;
     CORNU__TRY(cornu__resolve_rate(layer, "dropout", &config->dropout));
@@ -231,10 +231,10 @@ static const CornuField fields[] = {
 #define COMMON .mask_many = query_mask
 
 const CornuLayerClass cornu__attention_class = {
-    .class_name = "Attention", .size = sizeof(Attention), .build_many = build,
+    .class_name = "Attention", .size = sizeof(Attention), .build_many = attention_build,
     .call_many = call_many, .outputs = outputs, COMMON,
     .keras = &(const CornuKerasClass){
-        CORNU__TRAINED(fields, Attention, resolve),
+        CORNU__TRAINED(fields, Attention, attention_resolve),
         .call_arguments = "use_causal_mask return_attention_scores",
     },
 };

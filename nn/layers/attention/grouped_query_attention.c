@@ -5,7 +5,8 @@ typedef struct {
     CornuGroupQueryAttentionConfig config;
 } GroupedQuery;
 
-static CornuStatus build(CornuLayer *layer, const CornuShape *given, int in_count)
+static CornuStatus grouped_query_attention_build(CornuLayer *layer, const CornuShape *given,
+                                                 int in_count)
 {
     CornuText text;
     for (int i = 0; i < in_count && i < CORNU_HEADS_MASK; i++)
@@ -15,7 +16,7 @@ static CornuStatus build(CornuLayer *layer, const CornuShape *given, int in_coun
     return cornu__heads_build(layer, given, in_count);
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus grouped_query_attention_resolve(CornuLayer *layer)
 {
     GroupedQuery                  *self = (GroupedQuery *)layer;
     CornuGroupQueryAttentionConfig *config = &self->config;
@@ -71,10 +72,12 @@ static const char *const folders[] = {
 };
 
 const CornuLayerClass cornu__group_query_attention_class = {
-    .class_name = "GroupQueryAttention", .size = sizeof(GroupedQuery), .build_many = build,
+    .class_name = "GroupQueryAttention", .size = sizeof(GroupedQuery),
+    .build_many = grouped_query_attention_build,
     .call_many = cornu__heads_call, .outputs = cornu__heads_outputs,
     .keras = &(const CornuKerasClass){
-        .label = "grouped_query_attention", CORNU__TRAINED(fields, GroupedQuery, resolve),
+        .label = "grouped_query_attention",
+        CORNU__TRAINED(fields, GroupedQuery, grouped_query_attention_resolve),
         .folders = folders, .first_operand = "query", .operands = "value key attention_mask",
         .call_arguments = "use_causal_mask return_attention_scores",
     },

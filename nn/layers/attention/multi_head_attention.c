@@ -1,6 +1,6 @@
 #include "heads_internal.h"
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus multi_head_attention_resolve(CornuLayer *layer)
 {
     CornuHeads                          *self = (CornuHeads *)layer;
     const CornuMultiHeadAttentionConfig *config = &self->config;
@@ -49,8 +49,8 @@ const CornuLayerClass cornu__multi_head_attention_class = {
     .build_many = cornu__heads_build, .call_many = cornu__heads_call,
     .outputs = cornu__heads_outputs, .consumes_masks = true,
     .keras = &(const CornuKerasClass){
-        CORNU__TRAINED(fields, CornuHeads, resolve), .folders = folders, .first_operand = "query",
-        .operands = "value key attention_mask",
+        CORNU__TRAINED(fields, CornuHeads, multi_head_attention_resolve), .folders = folders,
+        .first_operand = "query", .operands = "value key attention_mask",
         .call_arguments = "use_causal_mask return_attention_scores",
     },
 };

@@ -6,7 +6,7 @@
 /* One config for all three: the first extents count, as many as there are axes. */
 typedef CORNU__LAYER(CornuConv3dConfig) Conv;
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus conv_build(CornuLayer *layer, CornuShape input)
 {
     const CornuConv3dConfig *config = &((Conv *)layer)->config;
     const int                axes = cornu__spatial_axes(layer->kind);
@@ -35,7 +35,7 @@ static CornuKernelWindow plane_window(const CornuConv3dConfig *c, int axes)
                                 c->dilation_rate + first);
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *conv_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuConv3dConfig *config = &((Conv *)layer)->config;
     const int                axes = cornu__spatial_axes(layer->kind);
@@ -68,7 +68,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
 
 /* ---- Classes ---- */
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus conv_resolve(CornuLayer *layer)
 {
     CornuConv3dConfig *config = &((Conv *)layer)->config;
     const char        *name = cornu_layer_name(layer);
@@ -107,19 +107,22 @@ static const CornuField fields_3d[] = FIELDS(CORNU_FIELD_TRIPLE);
 #undef FIELDS
 #undef AT
 
-#define COMMON .size = sizeof(Conv), .build = build, .call = call, .mask = cornu__no_mask
+#define COMMON .size = sizeof(Conv), .build = conv_build, .call = conv_call, .mask = cornu__no_mask
 
 const CornuLayerClass cornu__conv1d_class = {
     .class_name = "Conv1D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields_1d, Conv, resolve), .lora = "kernel" },
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields_1d, Conv, conv_resolve),
+                                       .lora = "kernel" },
 };
 const CornuLayerClass cornu__conv2d_class = {
     .class_name = "Conv2D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields_2d, Conv, resolve), .lora = "kernel" },
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields_2d, Conv, conv_resolve),
+                                       .lora = "kernel" },
 };
 const CornuLayerClass cornu__conv3d_class = {
     .class_name = "Conv3D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields_3d, Conv, resolve), .lora = "kernel" },
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields_3d, Conv, conv_resolve),
+                                       .lora = "kernel" },
 };
 
 /* ---- Constructors ---- */

@@ -52,7 +52,7 @@ static CornuConvolution convolution(const CornuConv2dTransposeConfig *config, Co
     return c;
 }
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus conv2d_transpose_build(CornuLayer *layer, CornuShape input)
 {
     const CornuConv2dTransposeConfig *config = &((Conv2dTranspose *)layer)->config;
     const int64_t *size = config->kernel_size, filters = config->filters;
@@ -69,7 +69,7 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
                                  config->bias_constraint);
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *conv2d_transpose_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuConv2dTransposeConfig *config = &((Conv2dTranspose *)layer)->config;
     int64_t                           out[2];
@@ -85,7 +85,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu__bias_and_activate(layer, call, y, config->no_bias ? -1 : 1, config->activation);
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus conv2d_transpose_resolve(CornuLayer *layer)
 {
     CornuConv2dTransposeConfig *config = &((Conv2dTranspose *)layer)->config;
     const char                 *name = cornu_layer_name(layer);
@@ -124,15 +124,17 @@ static const CornuField row_fields[] = {
 #undef AT
 
 const CornuLayerClass cornu__conv2d_transpose_class = {
-    .class_name = "Conv2DTranspose", .size = sizeof(Conv2dTranspose), .build = build, .call = call,
-    .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, Conv2dTranspose, resolve) },
+    .class_name = "Conv2DTranspose", .size = sizeof(Conv2dTranspose),
+    .build = conv2d_transpose_build, .call = conv2d_transpose_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, Conv2dTranspose,
+                                                      conv2d_transpose_resolve) },
 };
 
 const CornuLayerClass cornu__conv1d_transpose_class = {
-    .class_name = "Conv1DTranspose", .size = sizeof(Conv2dTranspose), .build = build, .call = call,
-    .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__TRAINED(row_fields, Conv2dTranspose, resolve) },
+    .class_name = "Conv1DTranspose", .size = sizeof(Conv2dTranspose),
+    .build = conv2d_transpose_build, .call = conv2d_transpose_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(row_fields, Conv2dTranspose,
+                                                      conv2d_transpose_resolve) },
 };
 
 CornuStatus cornu__resolve_output_padding(const char *name, int axes, const int64_t *strides,

@@ -6,7 +6,7 @@
 /* Sizes resolved into the triples. */
 typedef CORNU__LAYER(CornuConv3dTransposeConfig) Conv3dTranspose;
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus conv3d_transpose_build(CornuLayer *layer, CornuShape input)
 {
     const CornuConv3dTransposeConfig *config = &((Conv3dTranspose *)layer)->config;
     const int64_t                    *size = config->kernel_size;
@@ -22,7 +22,7 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
                                  config->bias_constraint);
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *conv3d_transpose_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuConv3dTransposeConfig *config = &((Conv3dTranspose *)layer)->config;
     CornuConvolution                  plane = { .groups = 1 };
@@ -51,7 +51,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu__bias_and_activate(layer, call, y, config->no_bias ? -1 : 1, config->activation);
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus conv3d_transpose_resolve(CornuLayer *layer)
 {
     CornuConv3dTransposeConfig *config = &((Conv3dTranspose *)layer)->config;
     const char                 *name = cornu_layer_name(layer);
@@ -77,9 +77,10 @@ static const CornuField fields[] = {
 #undef AT
 
 const CornuLayerClass cornu__conv3d_transpose_class = {
-    .class_name = "Conv3DTranspose", .size = sizeof(Conv3dTranspose), .build = build, .call = call,
-    .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, Conv3dTranspose, resolve) },
+    .class_name = "Conv3DTranspose", .size = sizeof(Conv3dTranspose),
+    .build = conv3d_transpose_build, .call = conv3d_transpose_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, Conv3dTranspose,
+                                                      conv3d_transpose_resolve) },
 };
 
 CORNU__CONSTRUCTOR(conv3d_transpose, CornuConv3dTransposeConfig)

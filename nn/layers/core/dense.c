@@ -2,7 +2,7 @@
 
 typedef CORNU__LAYER(CornuDenseConfig) Dense;
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus dense_build(CornuLayer *layer, CornuShape input)
 {
     const CornuDenseConfig *config = &((Dense *)layer)->config;
     CornuText text;
@@ -35,7 +35,7 @@ static CornuTensor *matmul(const void *context, CornuTensor *x, CornuTensor *ker
 
 /* Leading axes are folded into the rows of the matrix product and restored after it. The last layer
  * returns the product's f32 sums, whatever the dtype of the operands. */
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *dense_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuDenseConfig *config = &((Dense *)layer)->config;
     if (!x) return NULL;
@@ -54,7 +54,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu__layer_activate(layer, call, config->activation, y);
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus dense_resolve(CornuLayer *layer)
 {
     CornuDenseConfig *config = &((Dense *)layer)->config;
     if (config->units < 1)
@@ -70,9 +70,9 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__dense_class = {
-    .class_name = "Dense", .size = sizeof(Dense), .build = build, .call = call,
+    .class_name = "Dense", .size = sizeof(Dense), .build = dense_build, .call = dense_call,
     .keras = &(const CornuKerasClass){
-        CORNU__TRAINED(fields, Dense, resolve), .lora = "kernel", .lora_resets_alpha = true,
+        CORNU__TRAINED(fields, Dense, dense_resolve), .lora = "kernel", .lora_resets_alpha = true,
         .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4 | 1 << CORNU_FLOAT8,
     },
 };

@@ -190,7 +190,7 @@ static CornuStatus describe_kernel(const EinsumDense *self, const Shapes *shapes
     return CORNU_OK;
 }
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus einsum_dense_build(CornuLayer *layer, CornuShape input)
 {
     const EinsumDense            *self = (EinsumDense *)layer;
     const CornuEinsumDenseConfig *config = &self->config;
@@ -229,7 +229,7 @@ static void find_axes(const Equation *equation, CornuProduct *product)
 }
 
 /* The last layer returns the sums unrounded, as Dense does. */
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *einsum_dense_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuEinsumDenseConfig *config = &((EinsumDense *)layer)->config;
     CornuProduct product = { .kernel = layer->kernels, .function = einsum, .context = layer };
@@ -241,7 +241,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu__layer_activate(layer, call, config->activation, y);
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus einsum_dense_resolve(CornuLayer *layer)
 {
     CornuEinsumDenseConfig *config = &((EinsumDense *)layer)->config;
     const char             *name = cornu_layer_name(layer);
@@ -280,10 +280,9 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__einsum_dense_class = {
-    .class_name = "EinsumDense", .size = sizeof(EinsumDense), .build = build, .call = call,
-    .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){
-        CORNU__TRAINED(fields, EinsumDense, resolve), .lora = "kernel",
+    .class_name = "EinsumDense", .size = sizeof(EinsumDense), .build = einsum_dense_build,
+    .call = einsum_dense_call, .mask = cornu__no_mask, .keras = &(const CornuKerasClass){
+        CORNU__TRAINED(fields, EinsumDense, einsum_dense_resolve), .lora = "kernel",
         .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4 | 1 << CORNU_FLOAT8,
     },
 };

@@ -4,7 +4,7 @@
 
 typedef CORNU__LAYER(CornuPipelineConfig) Pipeline;   /* its layers are the inner layers */
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus pipeline_build(CornuLayer *layer, CornuShape input)
 {
     for (int i = 0; i < layer->inner_count; i++) {
         CORNU__TRY(cornu__layer_build_inner(layer, i, input));
@@ -25,7 +25,7 @@ static CornuTensor *through(CornuLayer *layer, const CornuCall *call, int count,
     return x;
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *pipeline_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     CornuTensor *mask = call->mask;
     return through(layer, call, layer->inner_count, x, &mask);
@@ -48,7 +48,7 @@ static CornuTensor *mask(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu_layer_mask(layer->inner[last], &own, x);
 }
 
-static CornuLayer *from(const void *config) { return cornu_pipeline_from(config); }
+static CornuLayer *pipeline_from(const void *config) { return cornu_pipeline_from(config); }
 
 static const CornuField fields[] = {
     { "layers", CORNU_FIELD_LAYERS, offsetof(CornuPipelineConfig, layers) },
@@ -58,13 +58,14 @@ static const CornuField fields[] = {
 static const char *const folders[] = { "_pipeline_layers/", NULL };
 
 const CornuLayerClass cornu__pipeline_class = {
-    .class_name = "Pipeline", .size = sizeof(Pipeline), .build = build, .call = call, .mask = mask,
-    .keeps_dtypes = true,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Pipeline, from), .folders = folders,
+    .class_name = "Pipeline", .size = sizeof(Pipeline), .build = pipeline_build,
+    .call = pipeline_call, .mask = mask, .keeps_dtypes = true,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Pipeline, pipeline_from),
+                                       .folders = folders,
                                        .never_trains = true, .never_typed = true },
 };
 
-static CornuStatus check(const CornuPipelineConfig *config, const char *name)
+static CornuStatus pipeline_check(const CornuPipelineConfig *config, const char *name)
 {
     if (!config->layers[0])
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .layers is empty, expected at least one", name);
@@ -85,7 +86,8 @@ static CornuStatus check(const CornuPipelineConfig *config, const char *name)
 CornuLayer *cornu_pipeline_from(const CornuPipelineConfig *config)
 {
     CornuLayer *layer = NULL;
-    if (cornu__refused() || check(config, config->name ? config->name : "pipeline")) goto fail;
+    if (cornu__refused() || pipeline_check(config, config->name ? config->name : "pipeline"))
+        goto fail;
     layer = cornu_layer_create(&cornu__pipeline_class, config->name, NULL);
     if (!layer) goto fail;
     for (int i = 0; i < CORNU_MAX_WRAPPED && config->layers[i]; i++) {

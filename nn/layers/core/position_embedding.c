@@ -2,7 +2,7 @@
 
 typedef CORNU__LAYER(CornuPositionEmbeddingConfig) PositionEmbedding;
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus position_embedding_build(CornuLayer *layer, CornuShape input)
 {
     const CornuPositionEmbeddingConfig *config = &((PositionEmbedding *)layer)->config;
     CornuText text;
@@ -15,7 +15,8 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
                               config->initializer, false);
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *position_embedding_call(CornuLayer *layer, const CornuCall *call,
+                                            CornuTensor *x)
 {
     if (!x) return NULL;
     const CornuShape shape = cornu_tensor_shape(x);
@@ -24,7 +25,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu_op_broadcast(rows, shape);
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus position_embedding_resolve(CornuLayer *layer)
 {
     CornuPositionEmbeddingConfig *config = &((PositionEmbedding *)layer)->config;
     config->initializer = cornu__initializer(config->initializer, CORNU_GLOROT_UNIFORM);
@@ -39,9 +40,10 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__position_embedding_class = {
-    .class_name = "PositionEmbedding", .size = sizeof(PositionEmbedding), .build = build,
-    .call = call,
-    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, PositionEmbedding, resolve) },
+    .class_name = "PositionEmbedding", .size = sizeof(PositionEmbedding),
+    .build = position_embedding_build, .call = position_embedding_call,
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, PositionEmbedding,
+                                                      position_embedding_resolve) },
 };
 
 CORNU__CONSTRUCTOR(position_embedding, CornuPositionEmbeddingConfig)

@@ -12,7 +12,7 @@ static const struct { const char *name; CornuDtype dtype; } dtypes[] = {
 };
 enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus reversible_embedding_build(CornuLayer *layer, CornuShape input)
 {
     const CornuReversibleEmbeddingConfig *config = &((Reversible *)layer)->config;
     CornuText text;
@@ -80,7 +80,8 @@ static CornuTensor *reversed(CornuLayer *layer, const CornuCall *call, CornuTens
     return cap == 0.0 ? y : cornu_op_scale(cornu_op_tanh(cornu_op_scale(y, 1.0 / cap)), cap);
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *reversible_embedding_call(CornuLayer *layer, const CornuCall *call,
+                                              CornuTensor *x)
 {
     if (layer->reverse) return x ? reversed(layer, call, x) : NULL;
     return cornu__kernel_rows(layer, call, &layer->kernels[EMBEDDINGS], cornu__indices(call, x));
@@ -93,7 +94,7 @@ static CornuTensor *mask(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu_op_compare(x, CORNU_NOT_EQUAL, cornu_op_constant_like(x, 0.0));
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus reversible_embedding_resolve(CornuLayer *layer)
 {
     CornuReversibleEmbeddingConfig *config = &((Reversible *)layer)->config;
     const char                     *name = cornu_layer_name(layer);
@@ -128,11 +129,13 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__reversible_embedding_class = {
-    .class_name = "ReversibleEmbedding", .size = sizeof(Reversible), .build = build, .call = call,
+    .class_name = "ReversibleEmbedding", .size = sizeof(Reversible),
+    .build = reversible_embedding_build, .call = reversible_embedding_call,
     .mask = mask, .takes_integers = true,
     .keras = &(const CornuKerasClass){
-        CORNU__TRAINED(fields, Reversible, resolve), .reverses = true, .lora = "embeddings",
-        .lora_resets_alpha = true, .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4,
+        CORNU__TRAINED(fields, Reversible, reversible_embedding_resolve), .reverses = true,
+        .lora = "embeddings", .lora_resets_alpha = true,
+        .quantizes = 1 << CORNU_INT8 | 1 << CORNU_INT4,
     },
 };
 

@@ -129,7 +129,7 @@ static CornuTensor *equalize(const CornuLayer *layer, const CornuCall *call, Cor
     return cornu__map_range(y, cornu__bytes, config->value_range);
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus clahe_resolve(CornuLayer *layer)
 {
     CornuClaheConfig *config = &((Clahe *)layer)->config;
     if (config->clip_limit == 0.0) config->clip_limit = 4.0;
@@ -149,7 +149,7 @@ static const CornuField fields[] = {
 const CornuLayerClass cornu__contrast_limited_adaptive_histogram_equalization_class = {
     .class_name = "ContrastLimitedAdaptiveHistogramEqualization", .size = sizeof(Clahe),
     CORNU__CHANGES_IMAGES(equalize, true),
-    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Clahe, resolve) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Clahe, clahe_resolve) },
 };
 
 CORNU__CONSTRUCTOR(contrast_limited_adaptive_histogram_equalization, CornuClaheConfig)

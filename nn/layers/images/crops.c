@@ -75,7 +75,7 @@ static CornuTensor *somewhere(const CornuLayer *layer, const CornuCall *call, Co
 
 /* ---- Classes ---- */
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus crops_resolve(CornuLayer *layer)
 {
     const CornuCropConfig *config = &((const Crop *)layer)->config;
     CORNU__TRY(cornu__positive(cornu_layer_name(layer), "height", config->height));
@@ -91,12 +91,12 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__center_crop_class = {
     .class_name = "CenterCrop", .size = sizeof(Crop), CORNU__CHANGES_IMAGES(center, true),
-    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Crop, resolve) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Crop, crops_resolve) },
 };
 
 const CornuLayerClass cornu__random_crop_class = {
     .class_name = "RandomCrop", .size = sizeof(Crop), CORNU__CHANGES_IMAGES(somewhere, false),
-    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Crop, resolve) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Crop, crops_resolve) },
 };
 
 CORNU__CONSTRUCTOR(center_crop, CornuCropConfig)

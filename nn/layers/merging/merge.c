@@ -33,7 +33,7 @@ static CornuStatus join(CornuShape *all, CornuShape next)
     return CORNU_OK;
 }
 
-static CornuStatus build(CornuLayer *layer, const CornuShape *in, int in_count)
+static CornuStatus merge_build(CornuLayer *layer, const CornuShape *in, int in_count)
 {
     const int  most = merging(layer)->most;
     CornuShape all = in[0];
@@ -139,8 +139,8 @@ static const CornuField fields[] = { { 0 } };
 
 #define MERGE_CLASS(label, name, ...)                                                           \
     const CornuLayerClass cornu__##label##_class = {                                            \
-        .class_name = name, .keeps_integers = true, .size = sizeof(Merge), .build_many = build, \
-        .call_many = call_many, .mask_many = mask_many,                                         \
+        .class_name = name, .keeps_integers = true, .size = sizeof(Merge),                      \
+        .build_many = merge_build, .call_many = call_many, .mask_many = mask_many,              \
         .family = &(const Merging){ __VA_ARGS__ },                                              \
         .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Merge, NULL) },                \
     }

@@ -41,7 +41,7 @@ static CornuStatus declare_renorm(BatchNormalization *self, CornuShape channels)
     return cornu_layer_weight(&self->base, "renorm_stddev", channels, root, true);
 }
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus batch_normalization_build(CornuLayer *layer, CornuShape input)
 {
     BatchNormalization *self = (BatchNormalization *)layer;
     const CornuBatchNormalizationConfig *config = &self->config;
@@ -285,7 +285,8 @@ static CornuTensor *train(CornuLayer *layer, const CornuCall *call, CornuTensor 
     return y;
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *batch_normalization_call(CornuLayer *layer, const CornuCall *call,
+                                             CornuTensor *x)
 {
     const BatchNormalization *self = (BatchNormalization *)layer;
     CornuTensor *gamma = weight(layer, call, self->gamma, 1.0);
@@ -317,7 +318,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu__move_axis(y, last, self->axis);
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus batch_normalization_resolve(CornuLayer *layer)
 {
     CornuBatchNormalizationConfig *config = &((BatchNormalization *)layer)->config;
     config->axis = cornu__integer(config->axis, -1);
@@ -350,9 +351,10 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__batch_normalization_class = {
-    .class_name = "BatchNormalization", .size = sizeof(BatchNormalization), .build = build,
-    .call = call, .normalizes = true,
-    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, BatchNormalization, resolve) },
+    .class_name = "BatchNormalization", .size = sizeof(BatchNormalization),
+    .build = batch_normalization_build, .call = batch_normalization_call, .normalizes = true,
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, BatchNormalization,
+                                                      batch_normalization_resolve) },
 };
 
 CORNU__CONSTRUCTOR(batch_normalization, CornuBatchNormalizationConfig)

@@ -8,7 +8,7 @@ typedef struct {
     int64_t                       groups;
 } GroupNormalization;
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus group_normalization_build(CornuLayer *layer, CornuShape input)
 {
     GroupNormalization *self = (GroupNormalization *)layer;
     const CornuGroupNormalizationConfig *config = &self->config;
@@ -37,7 +37,8 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     return cornu_layer_weight_rules(layer, config->beta_regularizer, config->beta_constraint);
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *group_normalization_call(CornuLayer *layer, const CornuCall *call,
+                                             CornuTensor *x)
 {
     const GroupNormalization *self = (GroupNormalization *)layer;
     const CornuGroupNormalizationConfig *config = &self->config;
@@ -50,7 +51,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu_op_convert(y, layer->result);
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus group_normalization_resolve(CornuLayer *layer)
 {
     CornuGroupNormalizationConfig *config = &((GroupNormalization *)layer)->config;
     if (config->groups < -1)
@@ -75,9 +76,10 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__group_normalization_class = {
-    .class_name = "GroupNormalization", .size = sizeof(GroupNormalization), .build = build,
-    .call = call,
-    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, GroupNormalization, resolve) },
+    .class_name = "GroupNormalization", .size = sizeof(GroupNormalization),
+    .build = group_normalization_build, .call = group_normalization_call,
+    .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, GroupNormalization,
+                                                      group_normalization_resolve) },
 };
 
 CORNU__CONSTRUCTOR(group_normalization, CornuGroupNormalizationConfig)

@@ -17,7 +17,7 @@ static int kernel_of(const CornuLayer *layer)
 
 static CornuWeight *lists(const CornuLayer *layer) { return layer->weights[kernel_of(layer)]; }
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus spectral_normalization_build(CornuLayer *layer, CornuShape input)
 {
     CORNU__TRY(cornu__layer_build_inner(layer, 0, input));
     const int kernel = kernel_of(layer);
@@ -82,7 +82,8 @@ static CornuTensor *normalized(CornuLayer *layer, const CornuCall *call, int ker
     return cornu_op_reshape(cornu_op_divide(matrix, value), shape);
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *spectral_normalization_call(CornuLayer *layer, const CornuCall *call,
+                                                CornuTensor *x)
 {
     CornuCall     inner = *call;
     CornuReplaced replaced = { .next = call->replaced };
@@ -102,7 +103,10 @@ static CornuTensor *mask(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu_layer_mask(layer->inner[0], call, x);
 }
 
-static CornuLayer *from(const void *config) { return cornu_spectral_normalization_from(config); }
+static CornuLayer *spectral_normalization_from(const void *config)
+{
+    return cornu_spectral_normalization_from(config);
+}
 
 #define FIELD(field) offsetof(CornuSpectralNormalizationConfig, field)
 static const CornuField fields[] = {
@@ -114,13 +118,15 @@ static const CornuField fields[] = {
 static const char *const folders[] = { "layer", NULL };
 
 const CornuLayerClass cornu__spectral_normalization_class = {
-    .class_name = "SpectralNormalization", .size = sizeof(SpectralNormalization), .build = build,
-    .call = call, .mask = mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, SpectralNormalization, from),
+    .class_name = "SpectralNormalization", .size = sizeof(SpectralNormalization),
+    .build = spectral_normalization_build, .call = spectral_normalization_call, .mask = mask,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, SpectralNormalization,
+                                                    spectral_normalization_from),
                                        .folders = folders, .lists = lists },
 };
 
-static CornuStatus check(const CornuSpectralNormalizationConfig *config, const char *name)
+static CornuStatus spectral_normalization_check(const CornuSpectralNormalizationConfig *config,
+                                                const char *name)
 {
     const CornuLayer *inner = config->layer;
     if (!inner) return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .layer is required", name);
@@ -136,7 +142,7 @@ CornuLayer *cornu_spectral_normalization_from(const CornuSpectralNormalizationCo
 {
     const char *name = config->name ? config->name : "spectral_normalization";
     CornuLayer *layer = NULL;
-    if (!cornu__refused() && !check(config, name))
+    if (!cornu__refused() && !spectral_normalization_check(config, name))
         layer = cornu_layer_create(&cornu__spectral_normalization_class, config->name,
                                    config->dtype);
     if (!layer) {

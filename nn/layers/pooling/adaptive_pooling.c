@@ -50,7 +50,7 @@ static CornuTensor *pool_axis(CornuTensor *x, int axis, int64_t to, const Pooler
 }
 
 /* From the last axis to the first, so that of equal maxima the first one gets the gradient. */
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *adaptive_pooling_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const int64_t *size = ((const AdaptivePooling *)layer)->config.output_size;
     const Pooler  *pooler = layer->kind->family;
@@ -60,7 +60,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return x;
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus adaptive_pooling_resolve(CornuLayer *layer)
 {
     CornuAdaptivePoolingConfig *config = &((AdaptivePooling *)layer)->config;
     CORNU__TRY(cornu__extents(cornu_layer_name(layer), "output_size", "output", config->output,
@@ -84,8 +84,9 @@ static const CornuField fields3d[] = FIELDS(CORNU_FIELD_TRIPLE);
 #define CLASS(label, name, fields, pooler)                                                   \
     const CornuLayerClass cornu__adaptive_##label##_class = {                                \
         .class_name = name, .size = sizeof(AdaptivePooling), .build = cornu__build_spatial,  \
-        .call = call, .mask = cornu__no_mask, .family = &pooler,                             \
-        .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, AdaptivePooling, resolve) }, \
+        .call = adaptive_pooling_call, .mask = cornu__no_mask, .family = &pooler,            \
+        .keras = &(const CornuKerasClass){                                                   \
+            CORNU__CONFIG(fields, AdaptivePooling, adaptive_pooling_resolve) },              \
     }
 CLASS(average_pooling1d, "AdaptiveAveragePooling1D", fields1d, average);
 CLASS(average_pooling2d, "AdaptiveAveragePooling2D", fields2d, average);

@@ -4,7 +4,7 @@
 /* One config for all: the first extents count, as many as there are axes. */
 typedef CORNU__LAYER(CornuPooling3dConfig) Pooling;
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus pooling_build(CornuLayer *layer, CornuShape input)
 {
     const CornuPooling3dConfig *config = &((Pooling *)layer)->config;
     const int                   axes = cornu__spatial_axes(layer->kind);
@@ -26,7 +26,7 @@ typedef struct {
 
 static const Pooler maximum = { cornu_op_max_pool2d, 2 }, average = { cornu_op_average_pool2d, 0 };
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *pooling_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuPooling3dConfig *config = &((const Pooling *)layer)->config;
     CornuPool                   pool = { .axes = cornu__spatial_axes(layer->kind) };
@@ -41,7 +41,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu__pool_axes(x, &pool, ((const Pooler *)layer->kind->family)->op);
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus pooling_resolve(CornuLayer *layer)
 {
     CornuPooling3dConfig *config = &((Pooling *)layer)->config;
     const char           *name = cornu_layer_name(layer);
@@ -76,9 +76,9 @@ static const CornuField fields_3d[] = FIELDS(CORNU_FIELD_TRIPLE);
 
 #define CLASS(label, name, fields, pooler)                                           \
     const CornuLayerClass cornu__##label##_class = {                                 \
-        .class_name = name, .size = sizeof(Pooling), .build = build, .call = call,   \
+        .class_name = name, .size = sizeof(Pooling), .build = pooling_build, .call = pooling_call, \
         .mask = cornu__no_mask, .family = &pooler,                                   \
-        .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Pooling, resolve) }, \
+        .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Pooling, pooling_resolve) }, \
     }
 CLASS(max_pooling1d, "MaxPooling1D", fields_1d, maximum);
 CLASS(max_pooling2d, "MaxPooling2D", fields_2d, maximum);

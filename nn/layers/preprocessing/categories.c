@@ -84,7 +84,7 @@ CornuTensor *cornu__encode(const CornuLayer *layer, CornuTensor *indices, CornuO
 
 typedef CORNU__LAYER(CornuCategoryEncodingConfig) CategoryEncoding;
 
-static CornuStatus build(CornuLayer *layer, const CornuShape *in, int in_count)
+static CornuStatus categories_build(CornuLayer *layer, const CornuShape *in, int in_count)
 {
     const CornuCategoryEncodingConfig *config = &((CategoryEncoding *)layer)->config;
     if (in_count > 2 || (in_count == 2 && config->output_mode != CORNU_COUNT_OUTPUT))
@@ -94,8 +94,8 @@ static CornuStatus build(CornuLayer *layer, const CornuShape *in, int in_count)
     return cornu__check_encoded(in[0], config->output_mode);
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
-                         int in_count, CornuTensor **out)
+static CornuTensor *categories_call(CornuLayer *layer, const CornuCall *call,
+                                    CornuTensor *const *in, int in_count, CornuTensor **out)
 {
     const CornuCategoryEncodingConfig *config = &((CategoryEncoding *)layer)->config;
     CornuTensor *x = cornu__refuse_nan(call, in[0]);
@@ -103,7 +103,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
                                   in_count > 1 ? in[1] : NULL);
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus categories_resolve(CornuLayer *layer)
 {
     CornuCategoryEncodingConfig *config = &((CategoryEncoding *)layer)->config;
     const char                  *name = cornu_layer_name(layer);
@@ -119,9 +119,10 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__category_encoding_class = {
-    .class_name = "CategoryEncoding", .size = sizeof(CategoryEncoding), .build_many = build,
-    .call_many = call, .mask = cornu__no_mask, .takes_integers = true,
-    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, CategoryEncoding, resolve),
+    .class_name = "CategoryEncoding", .size = sizeof(CategoryEncoding),
+    .build_many = categories_build,
+    .call_many = categories_call, .mask = cornu__no_mask, .takes_integers = true,
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, CategoryEncoding, categories_resolve),
                                        .operands = "count_weights", .one_operand = true },
 };
 

@@ -7,13 +7,13 @@
 
 typedef CORNU__LAYER(CornuDiscretizationConfig) Discretization;
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus discretization_build(CornuLayer *layer, CornuShape input)
 {
     return cornu__check_encoded(input, ((Discretization *)layer)->config.output_mode);
 }
 
 /* A number that is none is above all boundaries, as in NumPy. */
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *discretization_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuDiscretizationConfig *config = &((Discretization *)layer)->config;
     const int64_t count = config->bin_boundaries.values
@@ -43,7 +43,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu__encode(layer, indices, config->output_mode, count + 1, NULL);
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus discretization_resolve(CornuLayer *layer)
 {
     CornuDiscretizationConfig *config = &((Discretization *)layer)->config;
     CornuNumbers              *bounds = &config->bin_boundaries;
@@ -79,9 +79,10 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__discretization_class = {
-    .class_name = "Discretization", .size = sizeof(Discretization), .build = build, .call = call,
-    .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Discretization, resolve),
+    .class_name = "Discretization", .size = sizeof(Discretization), .build = discretization_build,
+    .call = discretization_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Discretization,
+                                                     discretization_resolve),
                                        .never_trains = true },
 };
 

@@ -199,12 +199,12 @@ static CornuTensor *idf_of(const Lookup *self, const CornuCall *call)
     return weights;
 }
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus integer_lookup_build(CornuLayer *layer, CornuShape input)
 {
     return cornu__check_encoded(input, ((Lookup *)layer)->config.output_mode);
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *integer_lookup_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const Lookup                   *self = (Lookup *)layer;
     const CornuIntegerLookupConfig *c = &self->config;
@@ -234,7 +234,7 @@ static const CornuField fields[] = {
     { 0 },
 };
 
-static CornuStatus check(const char *name, const CornuIntegerLookupConfig *c)
+static CornuStatus integer_lookup_check(const char *name, const CornuIntegerLookupConfig *c)
 {
     const int64_t count = size_of(c);
     if (c->vocabulary.values && c->vocabulary.shape.rank != 1)
@@ -290,11 +290,11 @@ static CornuStatus read_asset(CornuLayer *layer, const char *bytes, size_t size)
         if (line >= special) values[count++] = (double)token;
     }
     self->config.vocabulary = (CornuNumbers){ count ? values : NULL, cornu_shape(count) };
-    CORNU__TRY(check(cornu_layer_name(layer), &self->config));
+    CORNU__TRY(integer_lookup_check(cornu_layer_name(layer), &self->config));
     return sort(self, cornu_layer_name(layer));
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus integer_lookup_resolve(CornuLayer *layer)
 {
     Lookup                   *self = (Lookup *)layer;
     CornuIntegerLookupConfig *config = &self->config;
@@ -304,16 +304,16 @@ static CornuStatus resolve(CornuLayer *layer)
     if (config->oov_token == 0) config->oov_token = -1;
     CORNU__TRY(cornu__check_output_mode(name, &config->output_mode, CORNU_INT_OUTPUT,
                                         CORNU_INT_OUTPUT, CORNU_TF_IDF_OUTPUT));
-    CORNU__TRY(check(name, config));
+    CORNU__TRY(integer_lookup_check(name, config));
     CORNU__TRY(cornu__layer_copy_numbers(layer, &config->vocabulary));
     CORNU__TRY(cornu__layer_copy_numbers(layer, &config->idf_weights));
     return sort(self, name);
 }
 
 const CornuLayerClass cornu__integer_lookup_class = {
-    .class_name = "IntegerLookup", .size = sizeof(Lookup), .build = build, .call = call,
-    .mask = cornu__no_mask, .takes_integers = true,
-    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Lookup, resolve),
+    .class_name = "IntegerLookup", .size = sizeof(Lookup), .build = integer_lookup_build,
+    .call = integer_lookup_call, .mask = cornu__no_mask, .takes_integers = true,
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Lookup, integer_lookup_resolve),
                                        .asset = "vocabulary.txt", .needs_asset = needs_asset,
                                        .read_asset = read_asset },
 };

@@ -7,7 +7,7 @@ typedef CORNU__LAYER(CornuMelSpectrogramConfig) Mel;   /* resolved; window NULL:
 
 static int64_t bins_of(const CornuMelSpectrogramConfig *c) { return c->fft_length / 2 + 1; }
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus mel_spectrogram_build(CornuLayer *layer, CornuShape input)
 {
     const int64_t least = ((Mel *)layer)->config.fft_length / 2 + 1;
     CornuText     text;
@@ -112,7 +112,7 @@ static CornuTensor *decibels(const CornuMelSpectrogramConfig *c, CornuTensor *x)
     return cornu_op_maximum(x, cornu_op_shift(most, -c->top_db));
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *mel_spectrogram_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     static const int                 axes[] = { 0, 2, 1 };
     const CornuMelSpectrogramConfig *c = &((Mel *)layer)->config;
@@ -128,7 +128,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
 
 /* ---- Class and constructor ---- */
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus mel_spectrogram_resolve(CornuLayer *layer)
 {
     CornuMelSpectrogramConfig *to = &((Mel *)layer)->config;
     const char                *name = cornu_layer_name(layer);
@@ -188,9 +188,9 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__mel_spectrogram_class = {
-    .class_name = "MelSpectrogram", .size = sizeof(Mel), .build = build, .call = call,
-    .mask = cornu__no_mask, .keeps_dtypes = true,
-    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Mel, resolve) },
+    .class_name = "MelSpectrogram", .size = sizeof(Mel), .build = mel_spectrogram_build,
+    .call = mel_spectrogram_call, .mask = cornu__no_mask, .keeps_dtypes = true,
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Mel, mel_spectrogram_resolve) },
 };
 
 CORNU__CONSTRUCTOR(mel_spectrogram, CornuMelSpectrogramConfig)

@@ -60,7 +60,7 @@ CornuStatus cornu__spread_numbers(const CornuNumbers *numbers, CornuShape input,
                        cornu_shape_print(&a, numbers->shape), cornu_shape_print(&b, input));
 }
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus normalization_build(CornuLayer *layer, CornuShape input)
 {
     Normalization *self = (Normalization *)layer;
     CORNU__TRY(axes_of(self, input, &self->axes));
@@ -91,7 +91,7 @@ static CornuTensor *statistic(CornuLayer *layer, const CornuCall *call, int i, d
     return cornu_op_reshape(cornu_layer_read_as(layer, call, i, CORNU_F32), kept);
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *normalization_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuNormalizationConfig *config = &((Normalization *)layer)->config;
     if (!x) return NULL;
@@ -112,7 +112,7 @@ static void free_adapted(CornuLayer *layer)
     cornu__release(((Normalization *)layer)->adapted);
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus normalization_resolve(CornuLayer *layer)
 {
     CornuNormalizationConfig *config = &((Normalization *)layer)->config;
     const char   *name = cornu_layer_name(layer);
@@ -149,9 +149,10 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__normalization_class = {
-    .class_name = "Normalization", .size = sizeof(Normalization), .build = build, .call = call,
-    .free = free_adapted,
-    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Normalization, resolve) },
+    .class_name = "Normalization", .size = sizeof(Normalization), .build = normalization_build,
+    .call = normalization_call, .free = free_adapted,
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Normalization,
+                                                     normalization_resolve) },
 };
 
 CORNU__CONSTRUCTOR(normalization, CornuNormalizationConfig)

@@ -55,7 +55,7 @@ static CornuStatus fill(const CornuInitializer *self, CornuShape shape, uint64_t
     return CORNU_OK;
 }
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus stft_spectrogram_build(CornuLayer *layer, CornuShape input)
 {
     static const char *const          names[] = { "real_kernel", "imag_kernel" };
     const CornuStftSpectrogramConfig *c = config_of(layer);
@@ -132,7 +132,7 @@ static CornuTensor *spectrum(CornuLayer *layer, const CornuCall *call, CornuTens
     return is(c, "magnitude") ? magnitude : cornu_op_log(at_least(magnitude));
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *stft_spectrogram_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     static const int apart[] = { 0, 2, 3, 1 }, joined[] = { 0, 2, 1, 3 };
     if (!x) return NULL;
@@ -153,7 +153,7 @@ static const char *one_of(const char *const *names, const char *text)
     return *names;
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus stft_spectrogram_resolve(CornuLayer *layer)
 {
     static const char *const modes[] = { "log", "magnitude", "psd", "real", "imag", "stft", NULL };
     static const char *const scalings[] = { "density", "spectrum", "none", NULL };
@@ -204,10 +204,11 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__stft_spectrogram_class = {
-    .class_name = "STFTSpectrogram", .size = sizeof(Spectrogram), .build = build, .call = call,
-    .mask = cornu__no_mask,
+    .class_name = "STFTSpectrogram", .size = sizeof(Spectrogram), .build = stft_spectrogram_build,
+    .call = stft_spectrogram_call, .mask = cornu__no_mask,
     .keras = &(const CornuKerasClass){ .label = "stft_spectrogram",
-                                       CORNU__TRAINED(fields, Spectrogram, resolve) },
+                                       CORNU__TRAINED(fields, Spectrogram,
+                                                      stft_spectrogram_resolve) },
 };
 
 CORNU__CONSTRUCTOR(stft_spectrogram, CornuStftSpectrogramConfig)

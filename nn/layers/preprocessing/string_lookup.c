@@ -31,7 +31,8 @@ static CornuStatus type_of(const CornuLayer *layer, const CornuArray *in, int in
     return CORNU_OK;
 }
 
-static CornuStatus call(const CornuLayer *layer, const CornuArray *in, int in_count, CornuArray out)
+static CornuStatus string_lookup_call(const CornuLayer *layer, const CornuArray *in, int in_count,
+                                      CornuArray out)
 {
     const CornuStringIndex *index = &((const Lookup *)layer)->index;
     const int64_t           count = cornu_type_count(in[0].type);
@@ -144,7 +145,7 @@ static CornuStatus read_asset(CornuLayer *layer, const char *bytes, size_t size)
     return keep_arguments(layer);
 }
 
-static CornuStatus check(const char *name, const CornuStringLookupConfig *c)
+static CornuStatus string_lookup_check(const char *name, const CornuStringLookupConfig *c)
 {
     const int64_t oov = cornu__integer(c->num_oov_indices, 1);
     if (oov < 0 || oov > INT32_MAX || c->max_tokens < 0 || c->max_tokens == 1 ||
@@ -169,7 +170,7 @@ static CornuStatus check(const char *name, const CornuStringLookupConfig *c)
     return CORNU_OK;
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus string_lookup_resolve(CornuLayer *layer)
 {
     Lookup                  *self = (Lookup *)layer;
     CornuStringLookupConfig *config = &self->config;
@@ -184,7 +185,7 @@ static CornuStatus resolve(CornuLayer *layer)
     index->salted = config->salt.values != NULL;
     CORNU__TRY(cornu__check_output_mode(name, &config->output_mode, CORNU_INT_OUTPUT,
                                         CORNU_INT_OUTPUT, CORNU_TF_IDF_OUTPUT));
-    CORNU__TRY(check(name, config));
+    CORNU__TRY(string_lookup_check(name, config));
     CORNU__TRY(cornu__read_salt(name, &config->salt, index->key));
     CORNU__TRY(cornu__layer_copy_text(layer, &config->mask_token));
     CORNU__TRY(cornu__layer_copy_text(layer, &config->oov_token));
@@ -209,8 +210,9 @@ static CornuStatus resolve(CornuLayer *layer)
 const CornuLayerClass cornu__string_lookup_class = {
     .class_name = "StringLookup", .size = sizeof(Lookup), .types = cornu__host_types,
     .call_many = cornu__host_call_refused, .mask = cornu__no_mask, .takes_integers = true,
-    .free = free_lookup, .host_type = type_of, .host_call = call,
-    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Lookup, resolve), .never_typed = true,
+    .free = free_lookup, .host_type = type_of, .host_call = string_lookup_call,
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Lookup, string_lookup_resolve),
+                                       .never_typed = true,
                                        .asset = "vocabulary.txt", .needs_asset = needs_asset,
                                        .read_asset = read_asset, .array = "idf_weights",
                                        .get_array = get_array, .set_array = set_array },

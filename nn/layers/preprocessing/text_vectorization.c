@@ -120,7 +120,8 @@ static CornuStatus write_row(const CornuStringIndex *index, Row *row, CornuArray
     return CORNU_OK;
 }
 
-static CornuStatus call(const CornuLayer *layer, const CornuArray *in, int in_count, CornuArray out)
+static CornuStatus text_vectorization_call(const CornuLayer *layer, const CornuArray *in,
+                                           int in_count, CornuArray out)
 {
     const Vectorization *self = (const Vectorization *)layer;
     const int64_t        rows = in[0].type.shape.extent[0];
@@ -239,14 +240,14 @@ static CornuStatus read_asset(CornuLayer *layer, const char *bytes, size_t size)
     return keep_arguments(layer);
 }
 
-static CornuStatus resolve(CornuLayer *layer);
+static CornuStatus text_vectorization_resolve(CornuLayer *layer);
 
 const CornuLayerClass cornu__text_vectorization_class = {
     .class_name = "TextVectorization", .size = sizeof(Vectorization), .types = cornu__host_types,
     .call_many = cornu__host_call_refused, .mask = cornu__no_mask, .takes_integers = true,
-    .free = free_index, .host_type = type_of, .host_call = call,
+    .free = free_index, .host_type = type_of, .host_call = text_vectorization_call,
     .keras = &(const CornuKerasClass){
-        CORNU__CONFIG(fields, Vectorization, resolve), .never_typed = true,
+        CORNU__CONFIG(fields, Vectorization, text_vectorization_resolve), .never_typed = true,
         .asset = "vocabulary.txt", .needs_asset = needs_asset, .read_asset = read_asset,
         .array = "idf_weights", .array_folder = "_lookup_layer", .get_array = get_array,
         .set_array = set_array,
@@ -295,7 +296,7 @@ static CornuStatus read_ngrams(const char *name, const CornuTextVectorizationCon
     return CORNU_OK;
 }
 
-static CornuStatus check(const char *name, const CornuTextVectorizationConfig *c)
+static CornuStatus text_vectorization_check(const char *name, const CornuTextVectorizationConfig *c)
 {
     const int64_t length = c->output_sequence_length;
     if ((unsigned)c->standardize > CORNU_NO_STANDARDIZE || (unsigned)c->split > CORNU_NO_SPLIT)
@@ -308,7 +309,7 @@ static CornuStatus check(const char *name, const CornuTextVectorizationConfig *c
     return CORNU_OK;
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus text_vectorization_resolve(CornuLayer *layer)
 {
     Vectorization                *self = (Vectorization *)layer;
     CornuTextVectorizationConfig *config = &self->config;
@@ -318,7 +319,7 @@ static CornuStatus resolve(CornuLayer *layer)
     config->output_sequence_length = cornu__integer(config->output_sequence_length, 0);
     CORNU__TRY(cornu__check_output_mode(name, &config->output_mode, CORNU_INT_OUTPUT,
                                         CORNU_INT_OUTPUT, CORNU_TF_IDF_OUTPUT));
-    CORNU__TRY(check(name, config));
+    CORNU__TRY(text_vectorization_check(name, config));
     CORNU__TRY(read_ngrams(name, config, self->rules.ngrams));
     /* The lookup checks its arguments and copies what is given. */
     CornuLayer *lookup = cornu_string_lookup(

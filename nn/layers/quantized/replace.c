@@ -36,7 +36,7 @@ static CornuQuantized settings_of(CornuQuantization mode, int64_t block)
     return settings;
 }
 
-static CornuStatus check(const CornuLayer *layer, const CornuPolicy *policy)
+static CornuStatus replace_check(const CornuLayer *layer, const CornuPolicy *policy)
 {
     if (!cornu__keras_class(layer)->quantizes)
         return cornu__fail(CORNU_ERR_ARGUMENT, "layers of class %s have no quantized form, "
@@ -146,7 +146,7 @@ CornuStatus cornu__layer_quantize(CornuLayer *layer, const char *mode, const Cor
     if (!source) source = cornu_policy("float32");
     const CornuPolicy *policy = cornu__quantization(layer)
                                     ? own : cornu__policy_from(source, quantization);
-    CORNU__TRY(check(layer, policy));
+    CORNU__TRY(replace_check(layer, policy));
     layer->own_policy = policy;
     layer->quantized = settings_of(quantization, block);
     CornuStatus status = cornu__check_quantization(layer);

@@ -48,7 +48,7 @@ CornuTensor *cornu__noise_position(const CornuLayer *layer, const CornuCall *cal
                                            : cornu_op_constant_like(call->position, 0.0);
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *dropout_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuDropoutConfig *config = &((CornuDropoutLayer *)layer)->config;
     const double              rate = config->rate;
@@ -68,7 +68,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
                             layer->generator);
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus dropout_resolve(CornuLayer *layer)
 {
     CornuDropoutConfig *config = &((CornuDropoutLayer *)layer)->config;
     CORNU__TRY(cornu__resolve_share(layer, &config->rate));
@@ -83,8 +83,8 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__dropout_class = {
     .class_name = "Dropout", .size = sizeof(CornuDropoutLayer), .build = cornu__build_noise,
-    .call = call,
-    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, CornuDropoutLayer, resolve) },
+    .call = dropout_call,
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, CornuDropoutLayer, dropout_resolve) },
 };
 
 CORNU__CONSTRUCTOR(dropout, CornuDropoutConfig)

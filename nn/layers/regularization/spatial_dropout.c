@@ -4,7 +4,7 @@
 typedef CORNU__LAYER(CornuSpatialDropoutConfig) SpatialDropout;
 
 /* One number per row and channel, drawn in f32 whatever the dtype of x. */
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *spatial_dropout_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const double rate = ((SpatialDropout *)layer)->config.rate;
     if (!x || !call->training || rate == 0.0) return x;
@@ -18,7 +18,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return y ? cornu_op_convert(y, cornu_tensor_type(x).dtype) : NULL;
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus spatial_dropout_resolve(CornuLayer *layer)
 {
     return cornu__resolve_share(layer, &((SpatialDropout *)layer)->config.rate);
 }
@@ -31,21 +31,25 @@ static const CornuField fields[] = {
     { 0 },
 };
 
-#define COMMON .size = sizeof(SpatialDropout), .build = cornu__build_spatial, .call = call
+#define COMMON \
+    .size = sizeof(SpatialDropout), .build = cornu__build_spatial, .call = spatial_dropout_call
 
 const CornuLayerClass cornu__spatial_dropout1d_class = {
     .class_name = "SpatialDropout1D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__CONFIG(sequence_fields, SpatialDropout, resolve),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(sequence_fields, SpatialDropout,
+                                                     spatial_dropout_resolve),
                                        .never_trains = true },
 };
 const CornuLayerClass cornu__spatial_dropout2d_class = {
     .class_name = "SpatialDropout2D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, SpatialDropout, resolve),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, SpatialDropout,
+                                                     spatial_dropout_resolve),
                                        .never_trains = true },
 };
 const CornuLayerClass cornu__spatial_dropout3d_class = {
     .class_name = "SpatialDropout3D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, SpatialDropout, resolve),
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, SpatialDropout,
+                                                     spatial_dropout_resolve),
                                        .never_trains = true },
 };
 

@@ -5,8 +5,8 @@
 
 /* Resolves the edges of so many axes from `around` or from themselves; by default all are `usual`.
  * Where all become 0, but `usual` is not, the first one stays CORNU_ZERO. */
-static CornuStatus resolve(const CornuLayer *layer, const char *argument, int64_t *around,
-                           int64_t usual, int64_t (*edges)[2])
+static CornuStatus padding_cropping_resolve(const CornuLayer *layer, const char *argument,
+                                            int64_t *around, int64_t usual, int64_t (*edges)[2])
 {
     const char *name = cornu_layer_name(layer);
     const int   axes = cornu__spatial_axes(layer->kind);
@@ -48,7 +48,7 @@ static CornuTensor *padding_call(CornuLayer *layer, const CornuCall *call, Cornu
 static CornuStatus padding_resolve(CornuLayer *layer)
 {
     CornuZeroPadding3dConfig *config = &((ZeroPadding *)layer)->config;
-    return resolve(layer, "padding", &config->around, 1, config->padding);
+    return padding_cropping_resolve(layer, "padding", &config->around, 1, config->padding);
 }
 
 #define FIELDS(word, Config, EDGES)                                                  \
@@ -134,8 +134,8 @@ static CornuTensor *cropping_call(CornuLayer *layer, const CornuCall *call, Corn
 static CornuStatus cropping_resolve(CornuLayer *layer)
 {
     CornuCropping3dConfig *config = &((Cropping *)layer)->config;
-    return resolve(layer, "cropping", &config->around, cornu__spatial_axes(layer->kind) != 2,
-                   config->cropping);
+    return padding_cropping_resolve(layer, "cropping", &config->around,
+                                    cornu__spatial_axes(layer->kind) != 2, config->cropping);
 }
 
 static const CornuField cropping1d_fields[] = {   /* Keras' has no data_format */

@@ -42,7 +42,7 @@ static CornuShape target(const CornuLayer *layer, int64_t batch)
 }
 
 /* Checked here, as the op's message would have the batch of the template. */
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus reshape_build(CornuLayer *layer, CornuShape input)
 {
     const CornuShape to = target(layer, CORNU_NONE);
     int64_t          have = 1, want = 1;
@@ -62,13 +62,13 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     return CORNU_OK;
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *reshape_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     (void)call;
     return x ? cornu_op_reshape(x, target(layer, cornu_tensor_shape(x).extent[0])) : NULL;
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus reshape_resolve(CornuLayer *layer)
 {
     const CornuReshapeConfig *config = &((Reshape *)layer)->config;
     const char               *name = cornu_layer_name(layer);
@@ -92,9 +92,9 @@ static const CornuField fields[] = {
 };
 
 const CornuLayerClass cornu__reshape_class = {
-    .class_name = "Reshape", .keeps_integers = true, .size = sizeof(Reshape), .build = build,
-    .call = call, .mask = cornu__no_mask,
-    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Reshape, resolve) },
+    .class_name = "Reshape", .keeps_integers = true, .size = sizeof(Reshape),
+    .build = reshape_build, .call = reshape_call, .mask = cornu__no_mask,
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Reshape, reshape_resolve) },
 };
 
 CORNU__CONSTRUCTOR(reshape, CornuReshapeConfig)

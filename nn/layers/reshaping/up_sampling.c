@@ -87,7 +87,7 @@ static CornuTensor *repeat_call(CornuLayer *layer, const CornuCall *call, CornuT
     return x ? repeat(x, ((UpSampling *)layer)->config.size) : NULL;
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus up_sampling_resolve(CornuLayer *layer)
 {
     CornuUpSampling3dConfig *config = &((UpSampling *)layer)->config;
     CORNU__TRY(cornu__extents(cornu_layer_name(layer), "size", "factor", config->factor,
@@ -113,11 +113,13 @@ static const CornuField volume_fields[] = {
 
 const CornuLayerClass cornu__up_sampling1d_class = {
     .class_name = "UpSampling1D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__CONFIG(sequence_fields, UpSampling, resolve) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(sequence_fields, UpSampling,
+                                                     up_sampling_resolve) },
 };
 const CornuLayerClass cornu__up_sampling3d_class = {
     .class_name = "UpSampling3D", COMMON,
-    .keras = &(const CornuKerasClass){ CORNU__CONFIG(volume_fields, UpSampling, resolve) },
+    .keras = &(const CornuKerasClass){ CORNU__CONFIG(volume_fields, UpSampling,
+                                                     up_sampling_resolve) },
 };
 
 CornuLayer *cornu_up_sampling1d_from(const CornuUpSampling1dConfig *config)

@@ -18,7 +18,7 @@ const char *cornu_merge_name(CornuMerge merge)
     return cornu__field_word(CORNU_FIELD_MERGE, (int)merge);
 }
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus bidirectional_build(CornuLayer *layer, CornuShape input)
 {
     CORNU__TRY(cornu__layer_build_inner(layer, FORWARD, input));
     CORNU__TRY(cornu__layer_build_inner(layer, BACKWARD, input));
@@ -83,7 +83,10 @@ static CornuTensor *mask(CornuLayer *layer, const CornuCall *call, CornuTensor *
     return cornu_layer_mask(layer->inner[FORWARD], call, x);
 }
 
-static CornuLayer *from(const void *config) { return cornu_bidirectional_from(config); }
+static CornuLayer *bidirectional_from(const void *config)
+{
+    return cornu_bidirectional_from(config);
+}
 
 static const CornuField fields[] = {
     { "layer", CORNU_FIELD_LAYER, offsetof(CornuBidirectionalConfig, layer) },
@@ -95,9 +98,9 @@ static const CornuField fields[] = {
 static const char *const folders[] = { "forward_layer", "backward_layer", NULL };
 
 const CornuLayerClass cornu__bidirectional_class = {
-    .class_name = "Bidirectional", .size = sizeof(Bidirectional), .build = build,
+    .class_name = "Bidirectional", .size = sizeof(Bidirectional), .build = bidirectional_build,
     .call_many = call_many, .outputs = outputs, .mask = mask, .masked_outputs = results,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Bidirectional, from),
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Bidirectional, bidirectional_from),
                                        .folders = folders, .operands = "initial_state*" },
 };
 
@@ -117,7 +120,7 @@ static CornuStatus check_pair(const char *name, CornuLayer *const layers[2])
     return CORNU_OK;
 }
 
-static CornuStatus check(const CornuBidirectionalConfig *config, const char *name)
+static CornuStatus bidirectional_check(const CornuBidirectionalConfig *config, const char *name)
 {
     if (!config->layer)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .layer is required", name);
@@ -146,7 +149,8 @@ CornuLayer *cornu_bidirectional_from(const CornuBidirectionalConfig *config)
 {
     const char *name = config->name ? config->name : "bidirectional";
     CornuLayer *layer = NULL, *inner[2] = { config->layer, config->backward_layer };
-    if (cornu__refused() || check(config, name) || !(inner[BACKWARD] = backward_of(config)))
+    if (cornu__refused() || bidirectional_check(config, name) ||
+        !(inner[BACKWARD] = backward_of(config)))
         goto fail;
     for (int i = 0; i < 2; i++)
         *cornu__over_time(inner[i], "zero_output_for_mask") =

@@ -69,7 +69,7 @@ static CornuShape kernel_shape(const CornuLayer *layer, int64_t channels)
     return shape;
 }
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus conv_lstm_build(CornuLayer *layer, CornuShape input)
 {
     static const char *const   axes[] = { "(B, T, W, C)", "(B, T, H, W, C)", "(B, T, D, H, W, C)" };
     const CornuConvLstmConfig *config = config_of(layer);
@@ -330,7 +330,7 @@ static const CornuField volume_fields[] = {
     { 0 },
 };
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus conv_lstm_resolve(CornuLayer *layer)
 {
     CornuConvLstmConfig *config = &((ConvLstm *)layer)->config;
     ((ConvLstm *)layer)->base.cell = &cell;
@@ -347,10 +347,10 @@ static const char *const folders[] = { "conv_lstm_cell:cell", NULL };
 
 #define CLASS(label, name, fields)                                                            \
     const CornuLayerClass cornu__##label##_class = {                                          \
-        .class_name = name, .size = sizeof(ConvLstm), .build = build,                         \
+        .class_name = name, .size = sizeof(ConvLstm), .build = conv_lstm_build,               \
         .call_many = cornu__over_time_call, .outputs = cornu__over_time_outputs,              \
         .mask = cornu__over_time_mask,                                                        \
-        .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, ConvLstm, resolve),         \
+        .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, ConvLstm, conv_lstm_resolve), \
                                            .folders = folders, .operands = "initial_state*" }, \
     }
 CLASS(conv_lstm1d, "ConvLSTM1D", row_fields);

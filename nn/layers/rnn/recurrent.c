@@ -1,7 +1,7 @@
 /* LSTM, GRU and SimpleRNN, and their cells. */
 #include "recurrent_internal.h"
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus recurrent_build(CornuLayer *layer, CornuShape input)
 {
     CORNU__TRY(cornu__expect_input(input, 3, "(B, T, C)"));
     return cornu__gates_build(layer, input.extent[2]);
@@ -74,7 +74,7 @@ static CornuStatus check_own(const CornuLayer *layer, const CornuRecurrentConfig
     return CORNU_OK;
 }
 
-static CornuStatus resolve(CornuLayer *layer)
+static CornuStatus recurrent_resolve(CornuLayer *layer)
 {
     CornuRecurrentConfig *config = &((CornuRecurrent *)layer)->config;
     ((CornuRecurrent *)layer)->base.cell = layer->kind->family;
@@ -93,11 +93,11 @@ static CornuStatus resolve(CornuLayer *layer)
 
 #define LAYER_CLASS(name, label, gates)                                                        \
     const CornuLayerClass cornu__##label##_class = {                                           \
-        .class_name = name, .size = sizeof(CornuRecurrent), .build = build,                    \
+        .class_name = name, .size = sizeof(CornuRecurrent), .build = recurrent_build,          \
         .call_many = cornu__over_time_call, .outputs = cornu__over_time_outputs,               \
         .mask = cornu__over_time_mask, .family = &gates,                                       \
         .keras = &(const CornuKerasClass){                                                     \
-            CORNU__TRAINED(label##_fields, CornuRecurrent, resolve),                           \
+            CORNU__TRAINED(label##_fields, CornuRecurrent, recurrent_resolve),                 \
             .operands = "initial_state*", .folders = folders },                                \
     }
 #define CELL_CLASS(name, label, gates)                                                         \
@@ -106,7 +106,8 @@ static CornuStatus resolve(CornuLayer *layer)
         .call_many = cornu__cell_call, .outputs = cornu__cell_outputs, .mask = cornu__no_mask, \
         .family = &gates,                                                                      \
         .keras = &(const CornuKerasClass){                                                     \
-            CORNU__TRAINED(label##_fields, CornuRecurrent, resolve), .operands = "states*" },  \
+            CORNU__TRAINED(label##_fields, CornuRecurrent, recurrent_resolve),                 \
+            .operands = "states*" },                                                           \
     }
 
 LAYER_CLASS("LSTM", lstm, cornu__lstm_gates);

@@ -113,13 +113,13 @@ fail:
 
 /* ---- RNN ---- */
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus rnn_build(CornuLayer *layer, CornuShape input)
 {
     CORNU__TRY(cornu__expect_input(input, 3, "(B, T, C)"));
     return cornu__layer_build_inner(layer, 0, cornu_shape(CORNU_NONE, input.extent[2]));
 }
 
-static CornuLayer *from(const void *config) { return cornu_rnn_from(config); }
+static CornuLayer *rnn_from(const void *config) { return cornu_rnn_from(config); }
 
 static const CornuField fields[] = {
     { "cell", CORNU_FIELD_LAYER, offsetof(CornuRnnConfig, cell) },
@@ -132,9 +132,10 @@ static const CornuField fields[] = {
 static const char *const folders[] = { "cell", NULL };
 
 const CornuLayerClass cornu__rnn_class = {
-    .class_name = "RNN", .size = sizeof(Rnn), .build = build, .call_many = cornu__over_time_call,
+    .class_name = "RNN", .size = sizeof(Rnn), .build = rnn_build,
+    .call_many = cornu__over_time_call,
     .outputs = cornu__over_time_outputs, .mask = cornu__over_time_mask,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Rnn, from), .folders = folders,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Rnn, rnn_from), .folders = folders,
                                        .operands = "initial_state*" },
 };
 

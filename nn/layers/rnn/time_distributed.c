@@ -11,7 +11,7 @@ static CornuShape step_shape(CornuShape shape)
     return step;
 }
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
+static CornuStatus time_distributed_build(CornuLayer *layer, CornuShape input)
 {
     CornuText text;
     if (input.rank < 3)
@@ -119,7 +119,7 @@ static bool is_for_whole_steps(CornuShape mask, CornuShape x)
     return mask.rank == 2 && x.rank > 3;
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *time_distributed_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     CornuCall own = *call;
     CornuText a, b;
@@ -135,7 +135,10 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
                ? call_apart(layer, &own, x) : call_folded(layer, &own, x);
 }
 
-static CornuLayer *from(const void *config) { return cornu_time_distributed_from(config); }
+static CornuLayer *time_distributed_from(const void *config)
+{
+    return cornu_time_distributed_from(config);
+}
 
 static const CornuField fields[] = {
     { "layer", CORNU_FIELD_LAYER, offsetof(CornuTimeDistributedConfig, layer) },
@@ -145,8 +148,9 @@ static const CornuField fields[] = {
 static const char *const folders[] = { "layer", NULL };
 
 const CornuLayerClass cornu__time_distributed_class = {
-    .class_name = "TimeDistributed", .size = sizeof(TimeDistributed), .build = build, .call = call,
-    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, TimeDistributed, from),
+    .class_name = "TimeDistributed", .size = sizeof(TimeDistributed),
+    .build = time_distributed_build, .call = time_distributed_call,
+    .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, TimeDistributed, time_distributed_from),
                                        .folders = folders },
 };
 
