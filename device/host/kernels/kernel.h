@@ -173,7 +173,7 @@ struct CornuKernel {
 };
 
 /* The kernels of an op, of which the first that accepts a call takes it; NULL after the last. */
-enum { CORNU_OP_KERNELS = 5 };
+enum { CORNU_OP_KERNELS = 7 };
 typedef const CornuKernel *const CornuKernels[CORNU_OP_KERNELS];
 
 /* Bytes up to the next multiple of 64, where operands and scratch memory begin. */

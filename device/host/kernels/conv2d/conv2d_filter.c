@@ -8,9 +8,7 @@
  * Rows of the sum are channels of x, which are adjacent, as are the filters of d_y: a tile of sums
  * walks over all positions where its tap meets x, and nothing is copied or transposed. Where no tap
  * meets padding, the taps of one filter row and their channels are one row of x. With few channels
- * (the first layer) rows are gathered from all taps, and x is padded before. Tiles of few rows read
- * packed copies instead where that pays (conv2d_filter_packed.c), tile registers always
- * (conv2d_filter_tiles.c).
+ * (the first layer) rows are gathered from all taps, and x is padded before.
  *
  * Filters that do not fill registers are read where they are, with some of the next pixel's, whose
  * sums nobody reads; only d_y of the batch's last piece is copied with zeros after its filters.
@@ -19,8 +17,7 @@
  * as pairs of images; walks over positions stay as they are. A batch of one image is copied as its
  * upper half paired with its lower one, each with the rows of padding that it meets.
  *
- * Where d_y is the gradient of a max pooling, each piece makes its own part in the cache, or
- * multiplies only what meets the elements that are not zero (conv2d_filter_pooled.c).
+ * Where d_y is the gradient of a max pooling, each piece makes its own part in the cache.
  *
  * The batch is cut into chunks; each makes its own sum, and these are added in order, the first one
  * in the result if possible. A chunk is summed in pieces of images that fit the second-level cache,
@@ -81,67 +78,74 @@ static void cut_batch(CornuFilterGradient *g, int64_t piece, int64_t shards)
     g->piece_images = ceil_divide(g->piece_images, depth) * depth;
 }
 
-static void find_extents(CornuFilterGradient *g, const CornuOpCall *op, const CornuType *out_type,
-                         const CornuMachine *machine)
+static CornuFilterGradient find_extents(const CornuOpCall *op, const CornuType *out_type,
+                                        const CornuMachine *machine)
 {
-    g->how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
-    g->products = g->how.products;
-    g->walk = cornu__walk(op, out_type);
-    cornu__filter_tiles_turn(g);
-    const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
-    const int64_t    C = g->walk.in_channels, row = width->taps * C;
-    g->rows = height->taps * row;
-    g->padded = ceil_divide(g->walk.out_channels, g->products->lanes) * g->products->lanes;
-    g->gather = row < FEW || (C < FEW && cornu__filter_short_tiles(g) && !joins(width) &&
-                              4 * height->out * width->out * g->padded <= FAR_BYTES);
-    g->layers = g->how.passes > 1 ? 2 : 1;
-    g->in_place = g->layers == 1 && g->padded == g->walk.out_channels &&
-                  out_type->dtype == CORNU_F32;
+    CornuFilterGradient g = {
+        .op = op, .how = cornu__multiplication(machine->multiplier, op->in[0].dtype),
+        .walk = cornu__walk(op, out_type),
+    };
+    const CornuAxis *height = &g.walk.axis[0], *width = &g.walk.axis[1];
+    g.products = g.how.products;
+    cornu__filter_tiles_turn(&g);
+    const int64_t C = g.walk.in_channels, row = width->taps * C;
+    g.rows = height->taps * row;
+    g.padded = ceil_divide(g.walk.out_channels, g.products->lanes) * g.products->lanes;
+    g.gather = row < FEW || (C < FEW && cornu__filter_short_tiles(&g) && !joins(width) &&
+                             4 * height->out * width->out * g.padded <= FAR_BYTES);
+    g.layers = g.how.passes > 1 ? 2 : 1;
+    g.in_place = g.layers == 1 && g.padded == g.walk.out_channels &&
+                 out_type->dtype == CORNU_F32;
+    return g;
 }
 
-/* Finds chunks, pieces and what copies of a piece take, other than on tile registers. */
+/* Bytes of an image's copies. */
+static int64_t image_bytes(const CornuFilterGradient *g, int64_t x_copy, int64_t y_copy)
+{
+    return 4 * g->how.parts / g->products->depth * (x_copy + y_copy);
+}
+
+void cornu__filter_cut_batch(CornuFilterGradient *g, int64_t x_copy, int64_t y_copy,
+                             int64_t shards)
+{
+    const int64_t depth = g->products->depth;
+    const int64_t piece = larger(1, PIECE_BYTES / larger(1, image_bytes(g, x_copy, y_copy)));
+    cut_batch(g, ceil_divide(piece, depth) * depth, shards);
+    g->x_part = g->piece_images / depth * x_copy;
+    g->y_part = g->piece_images / depth * y_copy;
+}
+
 static void cut(CornuFilterGradient *g, int64_t threads, int64_t shards)
 {
+    (void)threads;
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
-    const int64_t    C = g->walk.in_channels, F = g->walk.out_channels, depth = g->products->depth;
+    const bool       copies = g->products->depth > 1 || !g->how.in_place;
+    const bool       fills = g->padded == g->walk.out_channels;
     g->pad_x = g->gather && !(inside(height) && inside(width));
-    g->copy_x = depth > 1 || !g->how.in_place || g->pad_x || g->mode == CORNU_SELECT;
-    g->copy_y = depth > 1 || !g->how.in_place || g->mode != CORNU_PLAIN || g->padded != F;
-    g->overlap = depth == 1 && g->how.in_place && g->mode == CORNU_PLAIN && g->padded != F;
+    g->copy_x = copies || g->pad_x;
+    g->copy_y = copies || g->pooled || !fills;
+    g->overlap = !copies && !g->pooled && !fills;
     for (int a = 0; a < 2; a++)
         g->extent[a] = g->pad_x ? cornu__axis_reach(&g->walk.axis[a]) : g->walk.axis[a].in;
-    int64_t x_copy = g->extent[0] * g->extent[1] * C;
-    int64_t y_copy = height->out * width->out * g->padded;
-    if (g->mode == CORNU_SELECT) cornu__filter_pooled_extents(g, &x_copy, &y_copy);
-    const int64_t image_bytes = 4 * g->how.parts / depth * (x_copy + y_copy);
-    const int64_t piece = larger(1, PIECE_BYTES / larger(1, image_bytes));
-    cut_batch(g, ceil_divide(piece, depth) * depth, shards);
-    g->x_part = g->copy_x ? g->piece_images / depth * x_copy : 0;
-    g->y_part = g->copy_y ? g->piece_images / depth * y_copy : 0;
-    g->shares = 1;
-    g->packed = g->mode != CORNU_SELECT && cornu__filter_packs(g);
-    if (g->packed) cornu__filter_packed_extents(g, threads);
-    else cornu__filter_cut_pieces(g, image_bytes, PIECE_BYTES);
+    const int64_t x_copy = g->extent[0] * g->extent[1] * g->walk.in_channels;
+    const int64_t y_copy = height->out * width->out * g->padded;
+    cornu__filter_cut_batch(g, x_copy, y_copy, shards);
+    if (!g->copy_x) g->x_part = 0;
+    if (!g->copy_y) g->y_part = 0;
+    if (g->pooled) g->unpool_count = cornu__unpool_scratch(&g->op->in[1]);
+    cornu__filter_cut_pieces(g, image_bytes(g, x_copy, y_copy), PIECE_BYTES);
 }
 
 /* Sizes, and the parts of the scratch memory. */
-static void lay_out(CornuFilterGradient *g, const CornuOpCall *op, const CornuMachine *machine,
-                    CornuFilterMode mode, CornuScratch *scratch)
+static void lay_out(CornuFilterGradient *g, const CornuMachine *machine, CornuScratch *scratch)
 {
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
-    const int64_t    C = g->walk.in_channels, F = g->walk.out_channels, threads = machine->threads;
-    const int64_t    parts = g->how.parts, shards = larger(1, machine->shards);
-    const int64_t    x_image = height->in * width->in * C, positions = height->out * width->out;
-    g->mode = mode;
-    g->tiles = mode != CORNU_UNPOOL && cornu__filter_tiles_accepts(g);
-    g->packed = false;
-    if (g->tiles) cornu__filter_tiles_extents(g, threads, shards);
-    else cut(g, threads, shards);
-    g->map_count = g->packed && mode == CORNU_UNPOOL ? positions * F : 0;
-    g->unpool_count = mode == CORNU_UNPOOL ? cornu__unpool_scratch(&op->in[1]) : 0;
-    g->half_count = g->unpool_count || (g->products->depth > 1 && !g->how.in_place)
-                  ? larger(x_image, positions * F) : 0;
-    g->line_count = mode == CORNU_SELECT && !g->tiles ? width->in * C : 0;
+    const int64_t    threads = machine->threads, parts = g->how.parts;
+    g->shares = 1;
+    g->by->cut(g, threads, larger(1, machine->shards));
+    if (g->unpool_count || (g->products->depth > 1 && !g->how.in_place))
+        g->half_count = larger(height->in * width->in * g->walk.in_channels,
+                               height->out * width->out * g->walk.out_channels);
     g->sums = cornu__take_floats(scratch, (g->chunks * g->layers - g->in_place) * g->rows *
                                           g->padded);
     g->d_y = cornu__take_floats(scratch, threads * parts * g->y_part);
@@ -153,50 +157,28 @@ static void lay_out(CornuFilterGradient *g, const CornuOpCall *op, const CornuMa
                                      sizeof *g->halves);
 }
 
-/* Whether d_y of a pool of two by two stays in its windows. */
-static bool selects(const CornuFilterGradient *g)
-{
-    return cornu__filter_tiles_accepts(g) || cornu__filter_pooled_accepts(g);
-}
-
-static size_t filter_scratch(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
-{
-    CornuFilterGradient g;
-    CornuScratch        scratch = { 0 };
-    find_extents(&g, op, out_type, machine);
-    lay_out(&g, op, machine, CORNU_PLAIN, &scratch);
-    return scratch.bytes;
-}
-
-static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
-                               const CornuMachine *machine)
-{
-    CornuFilterGradient g;
-    CornuScratch        unpooling = { 0 }, selecting = { 0 };
-    find_extents(&g, op, out_type, machine);
-    lay_out(&g, op, machine, CORNU_UNPOOL, &unpooling);
-    if (selects(&g)) lay_out(&g, op, machine, CORNU_SELECT, &selecting);
-    return selecting.bytes > unpooling.bytes ? selecting.bytes : unpooling.bytes;
-}
-
 /* The gradient of a pool is made in place of the copy, so nothing may need padding or splitting. */
-static CornuDecline unpooled_declines(const CornuOpCall *op, const CornuType *out_type,
-                                      const CornuMachine *machine)
+CornuDecline cornu__filter_declines(const CornuOpCall *op, const CornuType *out_type,
+                                    const CornuMachine *machine, bool pooled,
+                                    CornuFilterGradient *g)
 {
-    const CornuMultiplication how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
-    const CornuDecline        decline = cornu__product_unpool_declines(op, out_type, machine);
-    return decline.needs ? decline
-                         : cornu__needs(op->in[1].shape.extent[3] % how.products->lanes == 0,
-                                        "filters that fill registers");
+    const CornuDecline decline = pooled ? cornu__product_unpool_declines(op, out_type, machine)
+                                        : cornu__product_declines(op, out_type, machine);
+    if (decline.needs) return decline;
+    *g = find_extents(op, out_type, machine);
+    return cornu__needs(!pooled || g->padded == g->walk.out_channels,
+                        "filters that fill registers");
 }
 
-static double filter_cost(const CornuOpCall *op, const CornuType *out_type,
-                          const CornuMachine *machine, CornuCost cost)
+size_t cornu__filter_scratch(const CornuFilterSums *by, const CornuOpCall *op,
+                             const CornuType *out_type, const CornuMachine *machine, bool pooled)
 {
-    const CornuWalk walk = cornu__walk(op, out_type);
-    (void)machine, (void)cost;
-    return (double)walk.batch * cornu__direct_multiplies(&walk);
+    CornuFilterGradient g = find_extents(op, out_type, machine);
+    CornuScratch        scratch = { 0 };
+    g.by = by;
+    g.pooled = pooled;
+    lay_out(&g, machine, &scratch);
+    return scratch.bytes;
 }
 
 /* ---- d_y of a pool ---- */
@@ -363,17 +345,19 @@ static void sum_slab(CornuFilterGradient *g, int64_t b, int64_t b_end, const Cor
     else sum_taps(g, outer, slab, copies, sums);
 }
 
-/* Images b to b_end into the sums, or added to them. */
-static void sum_piece(CornuFilterGradient *g, int64_t b, int64_t b_end, bool add, int thread,
-                      float *sums)
+static void sum_piece(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t share, bool add,
+                      int thread, float *sums)
 {
     int64_t from = 0;
+    (void)share;   /* one */
     do {   /* at least once, as without images */
         const CornuSlab slab = cornu__filter_slab(g, from);
         sum_slab(g, b, b_end, &slab, add || from > 0, thread, sums);
         from = larger(slab.to, from + 1);
     } while (from < cornu__filter_slab_outputs(g));
 }
+
+/* ---- All kernels ---- */
 
 /* The sums of chunk c begin with layer c * layers. */
 static float *layer_sums(const CornuFilterGradient *g, int64_t layer)
@@ -391,12 +375,7 @@ static void sum_share(void *context, int64_t number, int thread)
     float               *sums = layer_sums(g, chunk * g->layers);
     int64_t              b = first;
     do {   /* at least once: without images the sums are zero */
-        const int64_t b_end = smaller(end, b + g->piece_images);
-        const bool    add = b > first;
-        if (g->tiles) cornu__filter_tiles_sum(g, b, b_end, share, add, thread, sums);
-        else if (g->mode == CORNU_SELECT) cornu__filter_pooled_sum(g, b, b_end, add, thread, sums);
-        else if (g->packed) cornu__filter_packed_sum(g, b, b_end, share, add, thread, sums);
-        else sum_piece(g, b, b_end, add, thread, sums);
+        g->by->sum(g, b, smaller(end, b + g->piece_images), share, b > first, thread, sums);
         b += g->piece_images;
     } while (b < end);
 }
@@ -422,33 +401,70 @@ static void add_chunks(void *context, int64_t block, int thread)
     }
 }
 
-static CornuFilterMode mode_of(const CornuFilterGradient *g)
+CornuStatus cornu__filter_run(const CornuFilterSums *by, const CornuKernelCall *call)
 {
-    if (!g->call->pool) return CORNU_PLAIN;
-    const CornuPool pool = cornu__pool(g->call->pool);
-    return selects(g) && cornu__pool_is_two_by_two(&pool) ? CORNU_SELECT : CORNU_UNPOOL;
-}
-
-static CornuStatus grad_filter(const CornuKernelCall *call)
-{
-    CornuFilterGradient g = { .call = call };
     const CornuMachine  machine = cornu__machine_of(call);
-    find_extents(&g, &call->op, call->out_type, &machine);
-    lay_out(&g, &call->op, &machine, mode_of(&g), &(CornuScratch){ .memory = call->scratch });
-    if (call->pool) cornu__unpool_start(&g.unpool, call, 1, g.unpool_scratch, g.unpool_count);
+    CornuFilterGradient g = find_extents(&call->op, call->out_type, &machine);
+    g.by = by;
+    g.call = call;
+    g.pooled = call->pool;
+    lay_out(&g, &machine, &(CornuScratch){ .memory = call->scratch });
+    if (g.pooled) cornu__unpool_start(&g.unpool, call, 1, g.unpool_scratch, g.unpool_count);
     cornu__threads_run(call->threads, g.chunks * g.shares, sum_share, &g);
     if (g.chunks > 1 || !g.in_place)
         cornu__threads_run(call->threads, ceil_divide(g.rows, larger(1, ADD_BLOCK / g.padded)),
                            add_chunks, &g);
-    return call->pool ? cornu__unpool_status(&g.unpool) : CORNU_OK;
+    return g.pooled ? cornu__unpool_status(&g.unpool) : CORNU_OK;
 }
 
-static const CornuKernel unpooled = {
-    .name = "conv2d_filter", .declines = unpooled_declines, .scratch = unpooled_scratch,
+/* ---- The kernel ---- */
+
+static const CornuFilterSums sums_of = { cut, sum_piece };
+
+static CornuDecline declines(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
+{
+    CornuFilterGradient g;
+    return cornu__filter_declines(op, out_type, machine, false, &g);
+}
+
+static CornuDecline pooled_declines(const CornuOpCall *op, const CornuType *out_type,
+                                    const CornuMachine *machine)
+{
+    CornuFilterGradient g;
+    return cornu__filter_declines(op, out_type, machine, true, &g);
+}
+
+static double filter_cost(const CornuOpCall *op, const CornuType *out_type,
+                          const CornuMachine *machine, CornuCost cost)
+{
+    const CornuWalk walk = cornu__walk(op, out_type);
+    (void)machine, (void)cost;
+    return (double)walk.batch * cornu__direct_multiplies(&walk);
+}
+
+static size_t scratch(const CornuOpCall *op, const CornuType *out_type,
+                      const CornuMachine *machine)
+{
+    return cornu__filter_scratch(&sums_of, op, out_type, machine, false);
+}
+
+static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
+{
+    return cornu__filter_scratch(&sums_of, op, out_type, machine, true);
+}
+
+static CornuStatus grad_filter(const CornuKernelCall *call)
+{
+    return cornu__filter_run(&sums_of, call);
+}
+
+static const CornuKernel pooled = {
+    .name = "conv2d_filter", .declines = pooled_declines, .scratch = pooled_scratch,
     .run = grad_filter,
 };
 const CornuKernel cornu__host_conv2d_grad_filter = {
-    .name = "conv2d_filter", .declines = cornu__product_declines, .cost = filter_cost,
-    .scratch = filter_scratch, .run = grad_filter,
-    .pooled = &unpooled,
+    .name = "conv2d_filter", .declines = declines, .cost = filter_cost, .scratch = scratch,
+    .run = grad_filter, .pooled = &pooled,
 };

@@ -1,7 +1,9 @@
-/* conv2d_grad_filter: conv2d_filter.c has the kernel, conv2d_filter_pooled.c the sums after a max
- * pooling of two by two, conv2d_filter_packed.c those from copies in the first-level cache,
- * conv2d_filter_operands.c the copies of operands that the first two make, conv2d_filter_tiles.c
- * the sums on tile registers. */
+/*
+ * What the kernels of conv2d_grad_filter share that cut the batch into chunks: conv2d_filter.c,
+ * which takes every call, conv2d_filter_pooled.c after a max pooling of two by two,
+ * conv2d_filter_packed.c from copies in the first-level cache, conv2d_filter_tiles.c on tile
+ * registers. conv2d_filter_operands.c has the copies of operands that the first two make.
+ */
 #ifndef CORNU_DEVICE_HOST_CONV2D_FILTER_H
 #define CORNU_DEVICE_HOST_CONV2D_FILTER_H
 
@@ -9,13 +11,22 @@
 #include "../precision.h"
 #include "../unpool.h"
 
-/* Where d_y comes from: memory; a pool's gradient; one of which only the elements selected by
- * windows are multiplied. */
-typedef enum { CORNU_PLAIN, CORNU_UNPOOL, CORNU_SELECT } CornuFilterMode;
+typedef struct CornuFilterGradient CornuFilterGradient;
 
+/* How a kernel sums. */
 typedef struct {
+    /* Finds chunks and pieces, and what copies of a piece take. */
+    void (*cut)(CornuFilterGradient *g, int64_t threads, int64_t shards);
+    /* Sums a share of images b to b_end, a piece, or adds them to the sums. */
+    void (*sum)(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t share, bool add,
+                int thread, float *sums);
+} CornuFilterSums;
+
+struct CornuFilterGradient {
+    const CornuFilterSums *by;
     const CornuKernelCall *call;
-    CornuFilterMode        mode;
+    const CornuOpCall     *op;
+    bool                   pooled;     /* d_y is the gradient of a max pooling               */
     CornuMultiplication    how;
     const CornuProducts   *products;
     CornuWalk              walk;
@@ -34,24 +45,22 @@ typedef struct {
     bool                   overlap;    /* y is copied only at the end of the batch: before it a
                                           pixel's registers may hold filters of the next ones,
                                           in columns of the sums that nobody reads           */
-    int64_t                windows[2]; /* of CORNU_SELECT: outputs; then `extent` of x counts where
-                                          windows can begin                                  */
-    bool                   packed;     /* by conv2d_filter_packed.c, in pieces of            */
-    bool                   tiles;      /* by conv2d_filter_tiles.c, in blocks of             */
-    int64_t                block[2];   /* so many outputs along each axis                    */
-    int64_t                shares;     /* of its filters, where chunks are few               */
+    int64_t                windows[2]; /* of conv2d_filter_pooled.c: outputs; then `extent` of x
+                                          counts where windows can begin                     */
+    int64_t                block[2];   /* outputs along each axis that are packed at once    */
+    int64_t                shares;     /* of a chunk's filters, where chunks are few         */
     bool                   in_place;   /* the first chunk's sums are the result              */
     int64_t                x_part, y_part, half_count;    /* elements of a piece's copies    */
     float                 *sums;       /* chunks x layers x rows x padded, without the one in
                                           place */
     /* Copies of a thread's piece in operands of 4 bytes, part by part. Halves are two images in
-     * bf16, before they are paired; lines, of CORNU_SELECT, two rows of x; the map, of a pool's
-     * gradient that is packed, an image of it. */
+     * bf16, before they are paired; lines, of conv2d_filter_pooled.c, two rows of x; the map, of a
+     * pool's gradient that is packed, an image of it. */
     float                 *x, *d_y, *unpool_scratch, *lines, *map;
     int64_t                unpool_count, line_count, map_count;
     uint16_t              *halves;
     CornuUnpool            unpool;     /* of call->pool                                      */
-} CornuFilterGradient;
+};
 
 /* Whether f32 is summed on tiles of few rows, those of AVX2: they use little of each line of x that
  * they read, and few channels fill them. */
@@ -59,6 +68,23 @@ static inline bool cornu__filter_short_tiles(const CornuFilterGradient *g)
 {
     return g->products->depth == 1 && g->how.in_place && g->products->outer_rows <= 6;
 }
+
+/* ---- conv2d_filter.c ---- */
+
+/* As CornuKernel's; what the op alone tells is then in g, and of a kernel that is joined with a
+ * max pooling `pooled` is true. */
+CornuDecline cornu__filter_declines(const CornuOpCall *op, const CornuType *out_type,
+                                    const CornuMachine *machine, bool pooled,
+                                    CornuFilterGradient *g);
+size_t       cornu__filter_scratch(const CornuFilterSums *by, const CornuOpCall *op,
+                                   const CornuType *out_type, const CornuMachine *machine,
+                                   bool pooled);
+CornuStatus  cornu__filter_run(const CornuFilterSums *by, const CornuKernelCall *call);
+
+/* Cuts the batch into chunks, and these into pieces of which copies, of so many elements for an
+ * image of x and of d_y, fit the second-level cache. */
+void cornu__filter_cut_batch(CornuFilterGradient *g, int64_t x_copy, int64_t y_copy,
+                             int64_t shards);
 
 /* ---- conv2d_filter_operands.c ---- */
 
@@ -116,43 +142,9 @@ const float *cornu__filter_copy_x(const CornuFilterGradient *g, int64_t b, int64
 const float *cornu__filter_copy_y(const CornuFilterGradient *g, int64_t b, int64_t b_end,
                                   const CornuSlab *slab, int thread);
 
-/* ---- conv2d_filter_packed.c ---- */
-
-/* Whether sums are faster from packed copies. */
-bool cornu__filter_packs(const CornuFilterGradient *g);
-
-/* Finds shares, blocks, images of a piece and what their copies take. */
-void cornu__filter_packed_extents(CornuFilterGradient *g, int64_t threads);
-
-/* Sums a share of images b to b_end, a piece, or adds them to the sums. */
-void cornu__filter_packed_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t share,
-                              bool add, int thread, float *sums);
-
 /* ---- conv2d_filter_tiles.c ---- */
-
-/* Whether sums are made on tile registers, but for d_y of other pools than those of two by two. */
-bool cornu__filter_tiles_accepts(const CornuFilterGradient *g);
 
 /* Makes columns rows, which are the same in memory, where there is one row: bands are of rows. */
 void cornu__filter_tiles_turn(CornuFilterGradient *g);
-
-/* Finds chunks, shares, blocks, images of a piece and what their copies take. */
-void cornu__filter_tiles_extents(CornuFilterGradient *g, int64_t threads, int64_t shards);
-
-/* Sums a share of images b to b_end, a piece, or adds them to the sums. */
-void cornu__filter_tiles_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t share,
-                             bool add, int thread, float *sums);
-
-/* ---- conv2d_filter_pooled.c ---- */
-
-/* Whether the gradient can be made in this way after a pool of two by two. */
-bool cornu__filter_pooled_accepts(const CornuFilterGradient *g);
-
-/* Finds the extents, and the operands in the copies of an image of x, or of two, and of d_y. */
-void cornu__filter_pooled_extents(CornuFilterGradient *g, int64_t *x_count, int64_t *y_count);
-
-/* Sums images b to b_end, or adds them to the sums. */
-void cornu__filter_pooled_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, bool add,
-                              int thread, float *sums);
 
 #endif

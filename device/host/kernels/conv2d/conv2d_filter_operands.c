@@ -64,7 +64,7 @@ void cornu__filter_cut_pieces(CornuFilterGradient *g, int64_t bytes, int64_t mos
     const CornuAxis *axis = &g->walk.axis[g->slab_axis];
     g->half = 0;
     g->slab = axis->out;
-    if (g->mode != CORNU_PLAIN || g->gather || (depth > 1 && !g->how.in_place)) return;
+    if (g->pooled || g->gather || (depth > 1 && !g->how.in_place)) return;
     if (depth > 1 && g->walk.batch == 1 && g->padded == g->walk.out_channels && axis->out > 1)
         g->half = ceil_divide(axis->out, 2);
     else bytes *= depth;

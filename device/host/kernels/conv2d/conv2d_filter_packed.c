@@ -17,6 +17,9 @@
  * Where there are fewer chunks than threads, each chunk is divided by panels, which changes no
  * sum: the order of its terms depends on blocks alone, and these on shapes.
  *
+ * Where d_y is the gradient of a max pooling, a block's rows of an image are made before they are
+ * packed.
+ *
  * Reference: device/ops/conv2d.c; tests/device/host/kernels/test_kernels.c compares them.
  * Source: own; packing as in BLIS (Van Zee and van de Geijn, 2015).
  * Gain, Zen 3, AVX2, part of the limit before and after: 5 x 5 x 128 x 256 on 7 x 7 maps after a
@@ -30,6 +33,7 @@
 #include "../../../integer_internal.h"
 #include "../../machine/cpu.h"
 #include "../../machine/prefetch.h"
+#include "../kernels.h"
 #include "conv2d_filter.h"
 
 enum {
@@ -72,13 +76,21 @@ static bool multiplies_wide(const CornuProducts *products)
     return products->lanes == WIDE_LANES && !cornu__cpu()->halves;
 }
 
-bool cornu__filter_packs(const CornuFilterGradient *g)
+static CornuDecline packed_declines(const CornuOpCall *op, const CornuType *out_type,
+                                    const CornuMachine *machine, bool pooled)
 {
-    if (g->gather || g->products->depth > 1 || !g->how.in_place) return false;
-    if (cornu__filter_short_tiles(g))
-        return is_worth(g, LEAST_CHANNELS, LEAST_PIXEL, LEAST_PRODUCTS);
-    return multiplies_wide(g->products) &&
-           is_worth(g, WIDE_CHANNELS, WIDE_PIXEL, WIDE_PRODUCTS);
+    CornuFilterGradient g;
+    const CornuDecline  decline = cornu__filter_declines(op, out_type, machine, pooled, &g);
+    if (decline.needs) return decline;
+    if (g.products->depth > 1 || !g.how.in_place) return cornu__needs(false, "products of f32");
+    const bool is_short = cornu__filter_short_tiles(&g);
+    if (!is_short && !multiplies_wide(g.products))
+        return cornu__needs(false, "AVX2, or AVX-512 that runs whole vectors at once");
+    return cornu__needs(!g.gather && (is_short ? is_worth(&g, LEAST_CHANNELS, LEAST_PIXEL,
+                                                          LEAST_PRODUCTS)
+                                               : is_worth(&g, WIDE_CHANNELS, WIDE_PIXEL,
+                                                          WIDE_PRODUCTS)),
+                        "more channels, filters or taps");
 }
 
 static Range range_of(const CornuAxis *axis, int64_t from, int64_t to)
@@ -111,11 +123,15 @@ static int64_t rows_of_phase(const CornuAxis *axis, const Range *range, int64_t 
 
 static int64_t panel_width(const CornuFilterGradient *g) { return 2 * g->products->lanes; }
 
-void cornu__filter_packed_extents(CornuFilterGradient *g, int64_t threads)
+static void cut(CornuFilterGradient *g, int64_t threads, int64_t shards)
 {
-    const int64_t panels = ceil_divide(g->padded, panel_width(g));
+    const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
+    const int64_t    panels = ceil_divide(g->padded, panel_width(g));
+    const int64_t    positions = height->out * width->out;
+    int64_t          left = POSITIONS, x_count = 1, y_count = 1;
+    cornu__filter_cut_batch(g, height->in * width->in * g->walk.in_channels,
+                            positions * g->padded, shards);
     g->shares = larger(1, smaller(panels, ceil_divide(threads, g->chunks)));
-    int64_t left = POSITIONS, x_count = 1, y_count = 1;
     for (int a = 1; a >= 0; a--) {
         const CornuAxis *axis = &g->walk.axis[a];
         const int64_t    cuts = ceil_divide(axis->out, larger(1, left + left / 4));
@@ -129,6 +145,7 @@ void cornu__filter_packed_extents(CornuFilterGradient *g, int64_t threads)
     g->piece_images = ceil_divide(g->chunk_images, larger(1, pieces));
     g->x_part = g->piece_images * x_count * g->walk.in_channels;
     g->y_part = g->piece_images * y_count * g->padded;
+    g->map_count = g->pooled ? positions * g->walk.out_channels : 0;
 }
 
 /* ---- Packing ---- */
@@ -315,8 +332,8 @@ static void sum_block(const CornuFilterGradient *g, const Block *block, const fl
     }
 }
 
-void cornu__filter_packed_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t share,
-                              bool add, int thread, float *sums)
+static void sum(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t share, bool add,
+                int thread, float *sums)
 {
     const int64_t    panel = panel_width(g), panels = ceil_divide(g->padded, panel);
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
@@ -336,9 +353,9 @@ void cornu__filter_packed_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, 
             block.range[1] = range_of(width, j, smaller(width->out, j + g->block[1]));
             copy_x(g, &block, x);
             for (int64_t k = 0; k < block.images; k++) {
-                if (g->call->pool) cornu__unpool_image(&g->unpool, b + k, i, i_end, thread, map);
-                copy_y(g, &block, k, g->call->pool ? map : (const float *)g->call->in[1] +
-                                                           (b + k) * image, y);
+                if (g->pooled) cornu__unpool_image(&g->unpool, b + k, i, i_end, thread, map);
+                copy_y(g, &block, k,
+                       g->pooled ? map : (const float *)g->call->in[1] + (b + k) * image, y);
             }
             sum_block(g, &block, x, y, add, sums);
             add = true;
@@ -347,3 +364,45 @@ void cornu__filter_packed_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, 
         i += larger(1, g->block[0]);
     } while (i < height->out);
 }
+
+/* ---- The kernel ---- */
+
+static const CornuFilterSums sums_of = { cut, sum };
+
+static CornuDecline declines(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
+{
+    return packed_declines(op, out_type, machine, false);
+}
+
+static CornuDecline pooled_declines(const CornuOpCall *op, const CornuType *out_type,
+                                    const CornuMachine *machine)
+{
+    return packed_declines(op, out_type, machine, true);
+}
+
+static size_t scratch(const CornuOpCall *op, const CornuType *out_type,
+                      const CornuMachine *machine)
+{
+    return cornu__filter_scratch(&sums_of, op, out_type, machine, false);
+}
+
+static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
+{
+    return cornu__filter_scratch(&sums_of, op, out_type, machine, true);
+}
+
+static CornuStatus grad_filter(const CornuKernelCall *call)
+{
+    return cornu__filter_run(&sums_of, call);
+}
+
+static const CornuKernel pooled = {
+    .name = "conv2d_filter_packed", .declines = pooled_declines, .scratch = pooled_scratch,
+    .run = grad_filter,
+};
+const CornuKernel cornu__host_conv2d_grad_filter_packed = {
+    .name = "conv2d_filter_packed", .declines = declines, .scratch = scratch, .run = grad_filter,
+    .pooled = &pooled,
+};

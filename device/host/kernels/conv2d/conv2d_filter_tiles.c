@@ -31,6 +31,7 @@
 #include <string.h>
 
 #include "../../../integer_internal.h"
+#include "../kernels.h"
 #include "conv2d_filter.h"
 
 enum {
@@ -63,10 +64,17 @@ static bool joins(const CornuFilterGradient *g)
     return g->walk.in_channels <= JOINED && g->walk.axis[1].dilation == 1;
 }
 
-bool cornu__filter_tiles_accepts(const CornuFilterGradient *g)
+static CornuDecline tiles_declines(const CornuOpCall *op, const CornuType *out_type,
+                                   const CornuMachine *machine, bool pooled)
 {
-    return g->products->packs && g->how.in_place &&
-           g->walk.batch * g->walk.axis[0].out >= LEAST_IMAGES;
+    CornuFilterGradient g;
+    const CornuDecline  decline = cornu__filter_declines(op, out_type, machine, pooled, &g);
+    if (decline.needs) return decline;
+    if (!g.products->packs || !g.how.in_place)
+        return cornu__needs(false, "bf16, and tile registers (AMX)");
+    const int64_t rows = g.walk.batch * g.walk.axis[0].out;
+    return rows >= LEAST_IMAGES ? CORNU_TAKES
+                                : cornu__needs_least(LEAST_IMAGES, "rows of all images", rows);
 }
 
 /* Whether an axis has one row, which one tap meets. */
@@ -107,7 +115,7 @@ static int64_t even_part(int64_t all, int64_t most)
 
 static int64_t even_windows(const CornuFilterGradient *g, int64_t outputs)
 {
-    return g->mode == CORNU_SELECT ? outputs + outputs % 2 : outputs;
+    return g->pooled ? outputs + outputs % 2 : outputs;
 }
 
 static void cut_batch(CornuFilterGradient *g, int64_t shards)
@@ -147,7 +155,7 @@ static int64_t y_set(const CornuFilterGradient *g)
     return g->block[0] * g->block[1] * g->padded * CORNU_IMAGES;
 }
 
-void cornu__filter_tiles_extents(CornuFilterGradient *g, int64_t threads, int64_t shards)
+static void cut(CornuFilterGradient *g, int64_t threads, int64_t shards)
 {
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
     const int64_t    most = larger(BLOCK_BYTES, smaller(MOST_BLOCK_BYTES,
@@ -432,7 +440,7 @@ static void pack_block(CornuFilterGradient *g, const Block *block, int64_t packe
     for (int64_t set = 0; set < block->sets; set++, x += x_set(g), y += y_set(g)) {
         for (int64_t row = packed; row < x_end; row++) pack_x_row(g, block, set, row, x);
         for (int64_t i = block->from[0]; i < block->to[0]; i++)
-            if (g->mode == CORNU_PLAIN) pack_y_row(g, block, set, i, y);
+            if (!g->pooled) pack_y_row(g, block, set, i, y);
             else if (i % 2 == 0) pack_windows(g, block, set, i, y);
     }
 }
@@ -468,10 +476,53 @@ static void sum_images(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t
     } while (block.from[1] < width->out);
 }
 
-void cornu__filter_tiles_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t share,
-                             bool add, int thread, float *sums)
+static void sum(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t share, bool add,
+                int thread, float *sums)
 {
     const int64_t rest = (b_end - b) % CORNU_IMAGES, from = b_end - rest;
     if (from > b) sum_images(g, b, from, share, add, thread, sums);
     if (rest || from == b) sum_images(g, from, b_end, share, add || from > b, thread, sums);
 }
+
+/* ---- The kernel ---- */
+
+static const CornuFilterSums sums_of = { cut, sum };
+
+static CornuDecline declines(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
+{
+    return tiles_declines(op, out_type, machine, false);
+}
+
+static CornuDecline pooled_declines(const CornuOpCall *op, const CornuType *out_type,
+                                    const CornuMachine *machine)
+{
+    return tiles_declines(op, out_type, machine, true);
+}
+
+static size_t scratch(const CornuOpCall *op, const CornuType *out_type,
+                      const CornuMachine *machine)
+{
+    return cornu__filter_scratch(&sums_of, op, out_type, machine, false);
+}
+
+static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
+{
+    return cornu__filter_scratch(&sums_of, op, out_type, machine, true);
+}
+
+static CornuStatus grad_filter(const CornuKernelCall *call)
+{
+    return cornu__filter_run(&sums_of, call);
+}
+
+static const CornuKernel pooled = {
+    .name = "conv2d_filter_tiles", .declines = pooled_declines, .joins = cornu__pools_two_by_two,
+    .scratch = pooled_scratch,
+    .run = grad_filter,
+};
+const CornuKernel cornu__host_conv2d_grad_filter_tiles = {
+    .name = "conv2d_filter_tiles", .declines = declines, .scratch = scratch, .run = grad_filter,
+    .pooled = &pooled,
+};

@@ -360,12 +360,6 @@ static CornuDecline padded_declines(const CornuOpCall *op, const CornuType *out_
                               : cornu__needs_least(PERCENT, "percent of tiles filled", percent);
 }
 
-static bool joins(const CornuOpCall *call)
-{
-    const CornuPool pool = cornu__pool(call);
-    return cornu__pool_is_two_by_two(&pool);
-}
-
 /* Where the outputs of each phase lie. */
 static void find_outputs(Padded *c)
 {
@@ -662,8 +656,9 @@ static CornuStatus conv2d(const CornuKernelCall *call)
 }
 
 static const CornuKernel pooled = {
-    .name = "conv2d_padded", .declines = padded_declines, .joins = joins, .scratch = pooled_scratch,
-    .run = conv2d, .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_padded", .declines = padded_declines, .joins = cornu__pools_two_by_two,
+    .scratch = pooled_scratch, .run = conv2d, .takes_epilogue = true, .pack_bytes = pack_bytes,
+    .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_padded = {
     .name = "conv2d_padded", .declines = padded_declines, .scratch = conv2d_scratch, .run = conv2d,

@@ -44,6 +44,23 @@ static CornuProgram *convolution(int64_t batch, int64_t extent, int64_t taps, in
     return p;
 }
 
+/* A program of the gradient of such a convolution's filter. */
+static CornuProgram *filter_gradient(int64_t batch, int64_t extent, int64_t taps, int64_t channels,
+                                     int64_t filters)
+{
+    const CornuAttributes how = { .conv2d_grad = { .extents = { taps, taps },
+                                                   .dtype = CORNU_F32 } };
+    const int64_t         out = extent - taps + 1;
+    CornuProgram         *p = cornu_program_create();
+    CornuValue            in[2], d_filter;
+    in[0] = input(p, cornu_type(CORNU_F32, batch, extent, extent, channels));
+    in[1] = input(p, cornu_type(CORNU_F32, batch, out, out, filters));
+    assert_int_equal(cornu_program_record(p, CORNU_OP_CONV2D_GRAD_FILTER, &how, in, 2, &d_filter),
+                     CORNU_OK);
+    output(p, d_filter, -1);
+    return p;
+}
+
 /* Which kernel runs a program's last kernel step, and which it is asked after: "a: why; b: why". */
 static void say_kernels(CornuProgram *p, char *to, size_t size)
 {
@@ -85,6 +102,17 @@ static void test_kernels_say_why_they_declined(void **state)
     say_kernels(convolution(2, 3, 3, 64, 64, 1), said, sizeof said);
     assert_non_null(strstr(said, "; conv2d_winograd: costs 2.33 of conv2d_direct, estimated "
                                  "(at most 0.91 pays); "));
+    say_kernels(filter_gradient(64, 30, 3, 32, 32), said, sizeof said);
+    assert_string_equal(said, "conv2d_filter_winograd; "
+                              "conv2d_filter_few: needs at most 7 filters, has 32");
+    say_kernels(filter_gradient(2, 8, 2, 3, 4), said, sizeof said);
+    assert_ptr_equal(strstr(said, "conv2d_filter; "
+                                  "conv2d_filter_few: needs at least 16 channels, has 3; "
+                                  "conv2d_filter_winograd: needs 3 x 3 taps of each phase, no "
+                                  "dilation; "
+                                  "conv2d_filter_tiles: needs bf16, and tile registers (AMX); "
+                                  "conv2d_filter_pooled: needs a max pooling to be joined with; "
+                                  "conv2d_filter_packed: needs "), said);
 }
 
 static void test_adam_is_one_pass_in_place(void **state)

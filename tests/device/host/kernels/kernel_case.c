@@ -262,33 +262,44 @@ bool case_accepts(const CornuKernel *kernel, const Case *c)
     return !cornu__kernel_declines(kernel, *last, &call, c->out_type, &machine).needs;
 }
 
-/* The first after `last`, or of all if that is NULL, in the order of the tables. */
-static const CornuKernel *first_after(const CornuKernel *last, const Case *c, bool pooled)
+static bool joins(const CornuKernel *kernel, const Case *pool)
+{
+    const CornuOpCall call = case_op(pool);
+    return !kernel->joins || kernel->joins(&call);
+}
+
+/* The first after `last`, or of all if that is NULL, in the order of the tables; joined with the
+ * pool, or, if that is NULL, not. */
+static const CornuKernel *first_after(const CornuKernel *last, const Case *c, const Case *pool)
 {
     CornuKernels *tables[] = { tested_kernels, cornu__host_kernels };
     bool          asked = !last;
     for (int t = 0; t < 2; t++)
         for (int i = 0; tables[t] && tables[t][c->id][i]; i++) {
             const CornuKernel *kernel = tables[t][c->id][i];
-            if (pooled) kernel = kernel->pooled;
-            if (asked && kernel && case_accepts(kernel, c)) return kernel;
+            if (pool) kernel = kernel->pooled;
+            if (asked && kernel && case_accepts(kernel, c) && (!pool || joins(kernel, pool)))
+                return kernel;
             asked = asked || kernel == last;
         }
     return NULL;
 }
 
-const CornuKernel *case_kernel(const Case *c) { return first_after(NULL, c, false); }
+const CornuKernel *case_kernel(const Case *c) { return first_after(NULL, c, NULL); }
 
 const CornuKernel *case_kernel_after(const CornuKernel *kernel, const Case *c)
 {
-    return first_after(kernel, c, false);
+    return first_after(kernel, c, NULL);
 }
 
-const CornuKernel *case_pooled(const Case *c) { return first_after(NULL, c, true); }
-
-const CornuKernel *case_pooled_after(const CornuKernel *pooled, const Case *c)
+const CornuKernel *case_pooled(const Case *c, const Case *pool)
 {
-    return first_after(pooled, c, true);
+    return first_after(NULL, c, pool);
+}
+
+const CornuKernel *case_pooled_after(const CornuKernel *pooled, const Case *c, const Case *pool)
+{
+    return first_after(pooled, c, pool);
 }
 
 bool case_makes_fewer_products(const CornuKernel *kernel)

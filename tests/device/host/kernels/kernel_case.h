@@ -68,11 +68,11 @@ void *unset_memory(size_t bytes);
 bool case_accepts(const CornuKernel *kernel, const Case *c);
 
 /* The first of the op's kernels that takes the case, and the first after a kernel; of those joined
- * with a pooling likewise. NULL: none. */
+ * with the pooling `pool` likewise. NULL: none. */
 const CornuKernel *case_kernel(const Case *c);
 const CornuKernel *case_kernel_after(const CornuKernel *kernel, const Case *c);
-const CornuKernel *case_pooled(const Case *c);
-const CornuKernel *case_pooled_after(const CornuKernel *pooled, const Case *c);
+const CornuKernel *case_pooled(const Case *c, const Case *pool);
+const CornuKernel *case_pooled_after(const CornuKernel *pooled, const Case *c, const Case *pool);
 
 /* Whether it makes fewer products than there are taps, of sums of elements and of taps. */
 bool case_makes_fewer_products(const CornuKernel *kernel);

@@ -155,17 +155,11 @@ static void check_narrow_pooled(const CornuKernel *conv, const CornuKernel *sepa
 
 /* Whether only the nonzero element of each window is summed, or tile registers sum one of the two
  * gradients alone: then the terms are added in another order. */
-static bool selects(const Case *g, const Case *up)
+static bool selects(const CornuKernel *joined, const Case *g)
 {
-    const CornuOpCall call = case_op(up);
-    const CornuPool   pool = cornu__pool(&call);
-    if (g->id == CORNU_OP_CONV2D_GRAD_FILTER &&
-        cornu__multiplication(tested_multiplier, operands).products->packs) return true;
-    return g->id == CORNU_OP_CONV2D_GRAD_FILTER &&
-           cornu__multiplication(tested_multiplier, operands).products->selects &&
-           cornu__pool_is_exact(&pool) && pool.height.size == 2 && pool.width.size == 2 &&
-           g->attributes.conv2d_grad.strides[0] <= 1 && g->attributes.conv2d_grad.strides[1] <= 1 &&
-           g->in_type[0].shape.extent[3] % CORNU_SELECT_GROUP == 0;
+    return joined == cornu__host_conv2d_grad_filter_pooled.pooled ||
+           (g->id == CORNU_OP_CONV2D_GRAD_FILTER &&
+            cornu__multiplication(tested_multiplier, operands).products->packs);
 }
 
 /* A kernel that joins a gradient g with the pool's, `up`; `in` are its operands. The bits are those
@@ -176,7 +170,7 @@ static void check_joined(const CornuKernel *joined, const CornuKernel *separate,
     const size_t bytes = cornu_type_bytes(g->out_type[0]);
     void        *expected, *made[2] = { unset_memory(bytes) };
     assert_int_equal(case_run_with(separate, g, 1, &expected), CORNU_OK);
-    if (selects(g, up)) {
+    if (selects(joined, g)) {
         g->terms = (double)cornu_type_count(up->in_type[0]) / up->in_type[0].shape.extent[3];
         assert_true(case_expect(g));
         assert_int_equal(run_pooled(joined, g, up, in, g->out_type, 1, made), CORNU_OK);
@@ -226,10 +220,10 @@ static void check_unpooled(CornuOpId id, const Case *y, const Case *up, void *ma
         g.attributes.conv2d_grad.dilation[i] = y->attributes.conv2d.dilation[i];
         g.attributes.conv2d_grad.extents[i] = shape.extent[by_filter ? i : i + 1];
     }
-    const CornuKernel *joined = case_pooled(&g);
+    const CornuKernel *joined = case_pooled(&g, up);
     if (joined == fewer) {
         check_joined(joined, case_kernel(&g), &g, up, in);
-        joined = case_pooled_after(fewer, &g);
+        joined = case_pooled_after(fewer, &g, up);
     }
     if (joined) check_joined(joined, direct(&g), &g, up, in);
 }
