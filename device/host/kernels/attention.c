@@ -53,13 +53,6 @@ static int64_t round_up(int64_t count, int64_t unit) { return ceil_divide(count,
 /* Of rows that are copied. */
 static int64_t copy_stride(int64_t width) { return round_up(width, 2 * APART) + 2 * APART; }
 
-static size_t part(size_t *used, int64_t bytes)
-{
-    const size_t first = *used;
-    *used += ((size_t)bytes + 63) / 64 * 64;
-    return first;
-}
-
 static bool is_copied(const CornuAttend *p, int i)
 {
     const int64_t *extent = p->in[i].shape.extent;
@@ -68,80 +61,110 @@ static bool is_copied(const CornuAttend *p, int i)
     return extent[3] % p->products->depth || (apart & -apart) > SPREAD;
 }
 
-static size_t rows_part(const CornuAttend *p, int i, int64_t rows, size_t *used)
+/* ---- A thread's memory ---- */
+
+static void *part(CornuScratch *scratch, int64_t bytes)
 {
-    if (!is_copied(p, i)) return 0;
-    return part(used, rows * copy_stride(p->in[i].shape.extent[3]) * cornu__attend_size(p));
+    void *taken = cornu__take(scratch, (size_t)bytes);
+    cornu__take_line(scratch);
+    return taken;
 }
 
-/* What forward and backward pass both need of a block. */
-static void lay_out_both(CornuAttend *p, size_t *used)
+static float *floats(CornuScratch *scratch, int64_t count) { return part(scratch, 4 * count); }
+
+static void *rows(const CornuAttend *p, int i, int64_t count, CornuScratch *scratch)
 {
-    const int64_t word = 4, H = p->e.size;
-    p->zeros = part(used, p->panel * word);
-    p->q_rows = rows_part(p, CORNU_ATTENTION_Q, p->queries, used);
-    p->k_rows = rows_part(p, CORNU_ATTENTION_K, p->keys, used);
-    p->v_rows = rows_part(p, CORNU_ATTENTION_V, p->keys, used);
-    p->q_columns = part(used, cornu__attend_words(p, H) * p->queries * word);
-    p->scores = part(used, p->keys * p->panel * word);
-    p->packed = part(used, cornu__attend_words(p, p->keys) * p->panel * word);
-    p->made = part(used, p->panel * larger(p->size_padded, p->values_padded) * word);
+    if (!is_copied(p, i)) return NULL;
+    return part(scratch, count * copy_stride(p->in[i].shape.extent[3]) * cornu__attend_size(p));
 }
 
-static void lay_out_forward(CornuAttend *p, size_t *used)
+/* Elements along a sum of so many, for each of so many columns. */
+static void *operand(const CornuAttend *p, int64_t count, int64_t columns, CornuScratch *scratch)
 {
-    const int64_t word = 4;
-    p->turned = part(used, p->e.values * p->turned_stride * cornu__attend_size(p));
-    p->sums = part(used, p->queries * p->e.values * word);
-    p->most = part(used, p->queries * word);
-    p->total = part(used, p->queries * word);
-    p->factor = part(used, p->queries * word);
+    return floats(scratch, cornu__attend_words(p, count) * columns);
 }
 
-static void lay_out_backward(CornuAttend *p, size_t *used)
+static void take_forward(const CornuAttend *p, CornuAttendMemory *own, CornuScratch *scratch)
 {
-    const int64_t word = 4, steps = p->query_blocks * p->queries;
-    p->d_y_rows = rows_part(p, CORNU_ATTENTION_D_Y, p->queries, used);
-    p->d_y_columns = part(used, cornu__attend_words(p, p->e.values) * p->queries * word);
-    p->q_panels = part(used, cornu__attend_words(p, p->queries) * p->size_padded * word);
-    p->d_y_panels = part(used, cornu__attend_words(p, p->queries) * p->values_padded * word);
-    p->turned = part(used, p->e.size * p->turned_stride * cornu__attend_size(p));
-    p->d_p = part(used, p->keys * p->panel * word);
-    p->p = part(used, p->keys * p->queries * cornu__attend_size(p));
-    p->d_s = part(used, p->keys * p->queries * cornu__attend_size(p));
-    p->delta = part(used, p->shared * steps * word);
-    p->lse = part(used, p->shared * steps * word);
-    p->d_q = part(used, p->shared * steps * p->e.size * word);
-    p->d_k = part(used, p->keys * p->size_padded * word);
-    p->d_v = part(used, p->keys * p->values_padded * word);
+    own->turned = part(scratch, p->e.values * p->turned_stride * cornu__attend_size(p));
+    own->sums = floats(scratch, p->queries * p->e.values);
+    own->most = floats(scratch, p->queries);
+    own->total = floats(scratch, p->queries);
+    own->factor = floats(scratch, p->queries);
 }
 
-void cornu__attend_lay_out(CornuAttend *p, const CornuOpCall *op, CornuMultiplier multiplier)
+static void take_backward(const CornuAttend *p, CornuAttendMemory *own, CornuScratch *scratch)
 {
-    const bool bf16 = multiplier.bf16 && op->in[0].dtype == CORNU_BF16;
-    size_t     used = 0;
-    int64_t    line, side;
-    p->e = cornu__attention_extents(op);
-    p->attributes = &op->attributes->attention;
-    p->in = op->in;
-    p->dtype = op->in[0].dtype;
-    p->products = bf16 ? cornu__products_of_bf16() : cornu__products();
-    p->attends = bf16 ? cornu__attends_of_bf16() : cornu__attends();
-    line = CORNU_LINE_BYTES / cornu__attend_size(p);
-    side = CORNU_ATTEND_SIDE * p->products->depth;
-    p->query_blocks = ceil_divide(p->e.queries, side);
-    p->key_blocks = ceil_divide(p->e.keys, side);
-    p->panel = 2 * p->products->lanes;
-    p->queries = round_up(ceil_divide(p->e.queries, larger(1, p->query_blocks)), p->panel);
-    p->keys = round_up(ceil_divide(p->e.keys, p->key_blocks), APART);
-    p->shared = p->e.heads / p->e.groups;
-    p->size_padded = round_up(p->e.size, p->products->lanes);
-    p->values_padded = round_up(p->e.values, p->products->lanes);
-    p->turned_stride = round_up(p->keys, line) + line;
-    lay_out_both(p, &used);
-    if (op->id == CORNU_OP_ATTENTION) lay_out_forward(p, &used);
-    else lay_out_backward(p, &used);
-    p->bytes = used;
+    const int64_t steps = p->shared * p->query_blocks * p->queries, size = cornu__attend_size(p);
+    own->d_y_rows = rows(p, CORNU_ATTENTION_D_Y, p->queries, scratch);
+    own->d_y_columns = operand(p, p->e.values, p->queries, scratch);
+    own->q_panels = operand(p, p->queries, p->size_padded, scratch);
+    own->d_y_panels = operand(p, p->queries, p->values_padded, scratch);
+    own->turned = part(scratch, p->e.size * p->turned_stride * size);
+    own->d_p = floats(scratch, p->keys * p->panel);
+    own->p = part(scratch, p->keys * p->queries * size);
+    own->d_s = part(scratch, p->keys * p->queries * size);
+    own->delta = floats(scratch, steps);
+    own->lse = floats(scratch, steps);
+    own->d_q = floats(scratch, steps * p->e.size);
+    own->d_k = floats(scratch, p->keys * p->size_padded);
+    own->d_v = floats(scratch, p->keys * p->values_padded);
+}
+
+static CornuAttendMemory take_memory(const CornuAttend *p, CornuScratch *scratch)
+{
+    CornuAttendMemory own = { .zeros = floats(scratch, p->panel) };
+    own.q_rows = rows(p, CORNU_ATTENTION_Q, p->queries, scratch);
+    own.k_rows = rows(p, CORNU_ATTENTION_K, p->keys, scratch);
+    own.v_rows = rows(p, CORNU_ATTENTION_V, p->keys, scratch);
+    own.q_columns = operand(p, p->e.size, p->queries, scratch);
+    own.scores = floats(scratch, p->keys * p->panel);
+    own.packed = operand(p, p->keys, p->panel, scratch);
+    own.made = floats(scratch, p->panel * larger(p->size_padded, p->values_padded));
+    if (p->id == CORNU_OP_ATTENTION) take_forward(p, &own, scratch);
+    else take_backward(p, &own, scratch);
+    return own;
+}
+
+CornuAttendMemory cornu__attend_memory(const CornuAttend *p, int thread)
+{
+    CornuScratch      scratch = { (char *)p->call->scratch + (size_t)thread * p->bytes, 0 };
+    CornuAttendMemory own = take_memory(p, &scratch);
+    memset(own.zeros, 0, (size_t)p->panel * sizeof *own.zeros);
+    return own;
+}
+
+CornuAttend cornu__attend(const CornuOpCall *op, CornuMultiplier multiplier)
+{
+    const bool   bf16 = multiplier.bf16 && op->in[0].dtype == CORNU_BF16;
+    CornuScratch scratch = { 0 };
+    CornuAttend  p = {
+        .id = op->id, .e = cornu__attention_extents(op), .attributes = &op->attributes->attention,
+        .in = op->in, .dtype = op->in[0].dtype,
+        .products = bf16 ? cornu__products_of_bf16() : cornu__products(),
+        .attends = bf16 ? cornu__attends_of_bf16() : cornu__attends(),
+    };
+    const int64_t line = CORNU_LINE_BYTES / cornu__attend_size(&p);
+    const int64_t side = CORNU_ATTEND_SIDE * p.products->depth;
+    p.query_blocks = ceil_divide(p.e.queries, side);
+    p.key_blocks = ceil_divide(p.e.keys, side);
+    p.panel = 2 * p.products->lanes;
+    p.queries = round_up(ceil_divide(p.e.queries, larger(1, p.query_blocks)), p.panel);
+    p.keys = round_up(ceil_divide(p.e.keys, p.key_blocks), APART);
+    p.shared = p.e.heads / p.e.groups;
+    p.size_padded = round_up(p.e.size, p.products->lanes);
+    p.values_padded = round_up(p.e.values, p.products->lanes);
+    p.turned_stride = round_up(p.keys, line) + line;
+    take_memory(&p, &scratch);
+    p.bytes = scratch.bytes;
+    return p;
+}
+
+size_t cornu__attend_scratch(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
+{
+    (void)out_type;
+    return (size_t)machine->threads * cornu__attend(op, machine->multiplier).bytes;
 }
 
 /* f32 where products are of f32; not of windows that leave the last queries no key. */
@@ -319,7 +342,7 @@ void cornu__attend_multiply(const CornuAttend *p, CornuTile t, int64_t rows)
     }
 }
 
-void cornu__attend_scores(const CornuAttend *p, int thread, CornuHeadRows x,
+void cornu__attend_scores(const CornuAttend *p, const CornuAttendMemory *own, CornuHeadRows x,
                           const CornuPanel *panel, const void *columns, int64_t width, float *y)
 {
     const CornuRun run = { 0, 0, width };
@@ -327,7 +350,7 @@ void cornu__attend_scores(const CornuAttend *p, int thread, CornuHeadRows x,
         .x = x.at + panel->begin * x.stride * cornu__attend_size(p), .x_stride = x.stride,
         .runs = &run, .run_count = 1,
         .panel = (const uint32_t *)columns + panel->first * cornu__attend_words(p, width),
-        .bias = cornu__attend_at(p, thread, p->zeros), .y = y, .y_stride = p->panel,
+        .bias = own->zeros, .y = y, .y_stride = p->panel,
         .vectors = (int)(panel->columns / p->products->lanes), .columns = (int)panel->columns,
     }, panel->end - panel->begin);
 }
@@ -356,13 +379,13 @@ void cornu__attend_mask(const CornuAttend *p, const CornuQueries *q, const Cornu
     }
 }
 
-void cornu__attend_add(const CornuAttend *p, int thread, const CornuPanel *panel,
-                       CornuHeadRows turned, const void *packed, int64_t width, float *sums)
+void cornu__attend_add(const CornuAttend *p, const CornuAttendMemory *own, const CornuPanel *panel,
+                       CornuHeadRows turned, int64_t width, float *sums)
 {
     const CornuRun run = { panel->begin, 0, panel->end - panel->begin };
     cornu__attend_multiply(p, (CornuTile){
-        .x = turned.at, .x_stride = turned.stride, .runs = &run, .run_count = 1, .panel = packed,
-        .bias = panel->opens ? cornu__attend_at(p, thread, p->zeros) : sums,
+        .x = turned.at, .x_stride = turned.stride, .runs = &run, .run_count = 1,
+        .panel = own->packed, .bias = panel->opens ? own->zeros : sums,
         .bias_stride = panel->opens ? 0 : p->panel, .y = sums, .y_stride = p->panel,
         .vectors = (int)(panel->columns / p->products->lanes), .columns = (int)panel->columns,
     }, width);
@@ -379,64 +402,47 @@ void cornu__attend_give(const CornuAttend *p, int i, int64_t b, int64_t head, in
                      extent[2] * width, size == 2);
 }
 
-void cornu__attend_give_columns(const CornuAttend *p, int thread, int i, int64_t b, int64_t head,
-                                int64_t first, int64_t count, const float *sums)
+void cornu__attend_give_columns(const CornuAttend *p, const CornuAttendMemory *own, int i,
+                                int64_t b, int64_t head, int64_t first, int64_t count,
+                                const float *sums)
 {
     const int64_t width = p->call->out_type[i].shape.extent[3];
     const int64_t padded = round_up(width, p->products->lanes);
-    void         *made = cornu__attend_at(p, thread, p->made);
-    p->attends->to_columns(sums, p->panel, width, count, made, padded, padded);
-    cornu__attend_give(p, i, b, head, first, count, made);
+    p->attends->to_columns(sums, p->panel, width, count, (uint32_t *)(void *)own->made, padded,
+                           padded);
+    cornu__attend_give(p, i, b, head, first, count, own->made);
 }
 
 /* ---- The forward pass ---- */
 
-/* What a thread computes of a block of queries. */
-typedef struct {
-    float *scores, *sums, *most, *total, *factor;
-    void  *packed;
-} Work;
-
-static Work work_of(const CornuAttend *p, int thread)
-{
-    return (Work){ .scores = cornu__attend_at(p, thread, p->scores),
-                   .sums = cornu__attend_at(p, thread, p->sums),
-                   .most = cornu__attend_at(p, thread, p->most),
-                   .total = cornu__attend_at(p, thread, p->total),
-                   .factor = cornu__attend_at(p, thread, p->factor),
-                   .packed = cornu__attend_at(p, thread, p->packed) };
-}
-
 /* Adds a block of keys to the sums of a block of queries. */
-static void attend_to(const CornuAttend *p, const CornuQueries *q, int64_t block, int thread)
+static void attend_to(const CornuAttend *p, const CornuAttendMemory *own, const CornuQueries *q,
+                      int64_t block)
 {
     const CornuKeys k = cornu__attend_keys(p, block);
     const int64_t   g = q->n / p->shared;
-    const Work      w = work_of(p, thread);
-    const void     *columns = cornu__attend_at(p, thread, p->q_columns);
     prefetch(p, CORNU_ATTENTION_V, q->b, g, k.first, k.count);
     const CornuHeadRows keys = cornu__attend_rows(p, CORNU_ATTENTION_K, q->b, g, k.first, k.count,
-                                                  cornu__attend_at(p, thread, p->k_rows));
+                                                  own->k_rows);
     const CornuHeadRows values = cornu__attend_rows(p, CORNU_ATTENTION_V, q->b, g, k.first,
-                                                    k.count, cornu__attend_at(p, thread,
-                                                                              p->v_rows));
+                                                    k.count, own->v_rows);
     const CornuHeadRows turned = cornu__attend_turned(p, values, k.count, p->e.values,
-                                                      cornu__attend_at(p, thread, p->turned));
+                                                      own->turned);
     for (int64_t t = 0; t < q->count; t += p->panel) {
         const CornuPanel  panel = cornu__attend_panel(p, q, &k, t);
-        float            *sums = w.sums + t * p->e.values;
-        const CornuScores s = { .scores = w.scores, .stride = p->panel,
+        float            *sums = own->sums + t * p->e.values;
+        const CornuScores s = { .scores = own->scores, .stride = p->panel,
                                 .rows = panel.end - panel.begin, .columns = panel.columns,
-                                .most = w.most + t, .sum = w.total + t, .factor = w.factor + t,
-                                .panel = w.packed };
+                                .most = own->most + t, .sum = own->total + t,
+                                .factor = own->factor + t, .panel = own->packed };
         if (s.rows <= 0) continue;
-        cornu__attend_scores(p, thread, keys, &panel, columns, p->e.size, w.scores);
-        cornu__attend_mask(p, q, &k, &panel, w.scores);
+        cornu__attend_scores(p, own, keys, &panel, own->q_columns, p->e.size, own->scores);
+        cornu__attend_mask(p, q, &k, &panel, own->scores);
         p->attends->update(&s);
         p->attends->weigh(&s);
         if (!panel.opens)
             p->attends->scale(sums, p->panel, p->e.values, panel.columns, s.factor);
-        cornu__attend_add(p, thread, &panel, turned, w.packed, p->e.values, sums);
+        cornu__attend_add(p, own, &panel, turned, p->e.values, sums);
     }
 }
 
@@ -446,53 +452,44 @@ static void attend_block(void *context, int64_t block, int thread)
     const int64_t      head = block / p->query_blocks;
     const CornuQueries q = cornu__attend_queries(p, head / p->e.heads, head % p->e.heads,
                                                  block % p->query_blocks);
-    const Work    w = work_of(p, thread);
+    const CornuAttendMemory own = cornu__attend_memory(p, thread);
     float        *lse = (float *)p->call->out[1] + head * p->e.queries + q.first;
     const int64_t g = q.n / p->shared;
     prefetch(p, CORNU_ATTENTION_Q, q.b, q.n, q.first, q.count);
     prefetch(p, CORNU_ATTENTION_K, q.b, g, 0, smaller(p->keys, p->e.keys));
     const CornuHeadRows rows = cornu__attend_rows(p, CORNU_ATTENTION_Q, q.b, q.n, q.first, q.count,
-                                                  cornu__attend_at(p, thread, p->q_rows));
-    cornu__attend_columns(p, rows, q.count, p->e.size, cornu__attend_at(p, thread, p->q_columns));
-    memset(cornu__attend_at(p, thread, p->zeros), 0, (size_t)p->panel * sizeof(float));
-    memset(w.total, 0, (size_t)p->queries * sizeof *w.total);
-    for (int64_t t = 0; t < p->queries; t++) w.most[t] = -FLT_MAX;
+                                                  own.q_rows);
+    cornu__attend_columns(p, rows, q.count, p->e.size, own.q_columns);
+    memset(own.total, 0, (size_t)p->queries * sizeof *own.total);
+    for (int64_t t = 0; t < p->queries; t++) own.most[t] = -FLT_MAX;
     cornu__attend_prefetch(p, p->call->out[0], p->call->out_type[0].shape, q.b, q.n, q.first,
                            q.count);
     for (int64_t k = 0; k < p->key_blocks; k++) {
         const CornuKeys keys = cornu__attend_keys(p, k);
-        if (cornu__attend_meets(p, &q, &keys)) attend_to(p, &q, k, thread);
+        if (cornu__attend_meets(p, &q, &keys)) attend_to(p, &own, &q, k);
     }
     for (int64_t t = 0; t < q.count; t++) {
-        w.factor[t] = 1.0f / w.total[t];
-        lse[t] = w.most[t] + logf(w.total[t]);
+        own.factor[t] = 1.0f / own.total[t];
+        lse[t] = own.most[t] + logf(own.total[t]);
     }
     for (int64_t t = 0; t < q.count; t += p->panel) {
         const int64_t count = smaller(p->panel, q.count - t);
-        float        *sums = w.sums + t * p->e.values;
+        float        *sums = own.sums + t * p->e.values;
         p->attends->scale(sums, p->panel, p->e.values, round_up(count, p->products->lanes),
-                          w.factor + t);
-        cornu__attend_give_columns(p, thread, 0, q.b, q.n, q.first + t, count, sums);
+                          own.factor + t);
+        cornu__attend_give_columns(p, &own, 0, q.b, q.n, q.first + t, count, sums);
     }
-}
-
-static size_t scratch(const CornuOpCall *op, const CornuType *out_type,
-                      const CornuMachine *machine)
-{
-    CornuAttend p = { .call = NULL };
-    (void)out_type;
-    cornu__attend_lay_out(&p, op, machine->multiplier);
-    return (size_t)machine->threads * p.bytes;
 }
 
 static CornuStatus attention(const CornuKernelCall *call)
 {
-    CornuAttend p = { .call = call };
-    cornu__attend_lay_out(&p, &call->op, call->multiplier);
+    CornuAttend p = cornu__attend(&call->op, call->multiplier);
+    p.call = call;
     cornu__threads_run(call->threads, p.e.batch * p.e.heads * p.query_blocks, attend_block, &p);
     return CORNU_OK;
 }
 
 const CornuKernel cornu__host_attention = {
-    .name = "attention", .declines = cornu__attend_declines, .scratch = scratch, .run = attention,
+    .name = "attention", .declines = cornu__attend_declines, .scratch = cornu__attend_scratch,
+    .run = attention,
 };

@@ -11,9 +11,10 @@
  * are at least 8 wide. */
 enum { CORNU_ATTEND_SIDE = 128, CORNU_ATTEND_PANELS = 2 * CORNU_ATTEND_SIDE / 8 };
 
-/* The sizes of a call, and where a thread's memory has what; offsets are in bytes. */
+/* The sizes of a call. */
 typedef struct {
     const CornuKernelCall           *call;
+    CornuOpId                        id;                    /* or its gradient's */
     CornuAttentionExtents            e;
     const CornuAttributes_ATTENTION *attributes;
     const CornuType                 *in;
@@ -25,10 +26,19 @@ typedef struct {
     int64_t size_padded, values_padded;                     /* whole registers */
     int64_t panel;                                          /* queries of one, at most */
     int64_t turned_stride;                                  /* of keys and values, turned */
-    size_t  zeros, q_rows, k_rows, v_rows, d_y_rows, q_columns, d_y_columns, q_panels, d_y_panels,
-            turned, scores, d_p, packed, p, d_s, sums, made, most, total, factor, delta, lse, d_q,
-            d_k, d_v, bytes;
+    size_t  bytes;                                          /* of a thread's memory */
 } CornuAttend;
+
+/* A thread's memory: rows, columns and panels of operands, NULL for rows that products read in
+ * place; of a panel of queries scores, d_p, what is packed of them for products, and results to be
+ * moved; then of the forward pass and of the gradient what they sum. */
+typedef struct {
+    void  *q_rows, *k_rows, *v_rows, *d_y_rows, *q_columns, *d_y_columns, *q_panels, *d_y_panels,
+          *turned, *packed, *p, *d_s;
+    float *zeros, *scores, *d_p, *made;
+    float *sums, *most, *total, *factor;
+    float *delta, *lse, *d_q, *d_k, *d_v;
+} CornuAttendMemory;
 
 /* Some rows of a head as products read them, `stride` elements apart. */
 typedef struct {
@@ -54,11 +64,17 @@ typedef struct {
     bool    opens;
 } CornuPanel;
 
-/* Fills p in for the call, with all offsets; call->scratch is not read. */
-void cornu__attend_lay_out(CornuAttend *p, const CornuOpCall *op, CornuMultiplier multiplier);
+/* The sizes of an op; `call` is the caller's to fill in. */
+CornuAttend cornu__attend(const CornuOpCall *op, CornuMultiplier multiplier);
 
+/* The memory of a thread, of which the zeros are set. */
+CornuAttendMemory cornu__attend_memory(const CornuAttend *p, int thread);
+
+/* As CornuKernel's. */
 CornuDecline cornu__attend_declines(const CornuOpCall *op, const CornuType *out_type,
                                     const CornuMachine *machine);
+size_t       cornu__attend_scratch(const CornuOpCall *op, const CornuType *out_type,
+                                   const CornuMachine *machine);
 
 /* Bytes of an element of products; and how many are one operand. */
 static inline int64_t cornu__attend_size(const CornuAttend *p)
@@ -69,12 +85,6 @@ static inline int64_t cornu__attend_size(const CornuAttend *p)
 static inline int64_t cornu__attend_words(const CornuAttend *p, int64_t count)
 {
     return (count + p->products->depth - 1) / p->products->depth;
-}
-
-/* Memory of a thread. */
-static inline void *cornu__attend_at(const CornuAttend *p, int thread, size_t offset)
-{
-    return (char *)p->call->scratch + (size_t)thread * p->bytes + offset;
 }
 
 CornuQueries cornu__attend_queries(const CornuAttend *p, int64_t b, int64_t n, int64_t block);
@@ -110,21 +120,22 @@ CornuHeadRows cornu__attend_turned(const CornuAttend *p, CornuHeadRows rows, int
 /* The product of `rows` rows, a tile after the other; t.rows is set here. */
 void cornu__attend_multiply(const CornuAttend *p, CornuTile t, int64_t rows);
 /* y[s, t] = x[s] . column t over `width` elements, of a panel's keys and queries. */
-void cornu__attend_scores(const CornuAttend *p, int thread, CornuHeadRows x,
+void cornu__attend_scores(const CornuAttend *p, const CornuAttendMemory *own, CornuHeadRows x,
                           const CornuPanel *panel, const void *columns, int64_t width, float *y);
 /* -1e9 in place of the panel's masked scores. */
 void cornu__attend_mask(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
                         const CornuPanel *panel, float *scores);
 /* sums[c, t] += the sum over a panel's keys s of turned[c, s] packed[s, t], c below `width`; rows
  * of sums are `panel` apart. If the panel opens there are no sums before. */
-void cornu__attend_add(const CornuAttend *p, int thread, const CornuPanel *panel,
-                       CornuHeadRows turned, const void *packed, int64_t width, float *sums);
+void cornu__attend_add(const CornuAttend *p, const CornuAttendMemory *own, const CornuPanel *panel,
+                       CornuHeadRows turned, int64_t width, float *sums);
 
 /* Rows of result i (B, steps, heads, width), from sums in rows of whole registers. */
 void cornu__attend_give(const CornuAttend *p, int i, int64_t b, int64_t head, int64_t first,
                         int64_t count, const float *sums);
 /* The same from `count` columns of sums, at most a panel. */
-void cornu__attend_give_columns(const CornuAttend *p, int thread, int i, int64_t b, int64_t head,
-                                int64_t first, int64_t count, const float *sums);
+void cornu__attend_give_columns(const CornuAttend *p, const CornuAttendMemory *own, int i,
+                                int64_t b, int64_t head, int64_t first, int64_t count,
+                                const float *sums);
 
 #endif

@@ -28,7 +28,7 @@ static const float UNUSED = 1e30f;
 /* A block of queries and one of keys, with what is computed of each once. */
 typedef struct {
     const CornuAttend *p;
-    int                thread;
+    CornuAttendMemory  own;
     CornuKeys          keys;
     CornuHeadRows      k, v, turned;   /* turned: of the keys */
     CornuQueries       queries;
@@ -36,11 +36,6 @@ typedef struct {
     const float       *delta;
     bool               opens;       /* the gradients of the keys have no terms yet */
 } Meeting;
-
-static void *at(const Meeting *m, size_t offset)
-{
-    return cornu__attend_at(m->p, m->thread, offset);
-}
 
 /* ---- By query: lse, and delta = d_y . y ---- */
 
@@ -52,11 +47,10 @@ static float delta_of(const CornuAttend *p, int64_t first)
 }
 
 /* Of the heads that head g of row b serves. */
-static void take_queries(const CornuAttend *p, int64_t b, int64_t g, int thread)
+static void take_queries(const CornuAttend *p, const CornuAttendMemory *own, int64_t b, int64_t g)
 {
     const int64_t T = p->e.queries, steps = p->query_blocks * p->queries;
-    float *lse = cornu__attend_at(p, thread, p->lse);
-    float *delta = cornu__attend_at(p, thread, p->delta);
+    float        *lse = own->lse, *delta = own->delta;
     for (int64_t r = 0; r < p->shared; r++, lse += steps, delta += steps) {
         const int64_t n = g * p->shared + r, some = smaller(T, p->queries);
         cornu__attend_prefetch(p, p->call->in[Y], p->in[Y].shape, b, n, 0, some);
@@ -89,10 +83,10 @@ static void prefetch_result(const CornuAttend *p, int i, int64_t b, int64_t head
 /* ---- A block of queries and one of keys ---- */
 
 /* Rows of p or d_s of a panel, as products along the queries read them. */
-static void *weights_of(const Meeting *m, size_t offset, const CornuPanel *panel, int64_t key)
+static void *weights_of(const Meeting *m, void *of, const CornuPanel *panel, int64_t key)
 {
     const int64_t first = panel->first * m->p->keys + key * m->p->panel;
-    return (char *)at(m, offset) + first * cornu__attend_size(m->p);
+    return (char *)of + first * cornu__attend_size(m->p);
 }
 
 /* A query that attends to no key attends to all of them equally, whatever their scores. */
@@ -103,47 +97,49 @@ static void spread_open(const Meeting *m, const CornuPanel *panel)
     for (int64_t t = 0; t < panel->count; t++) {
         if (m->lse[panel->first + t] >= (float)CORNU_ATTENTION_OPEN) continue;
         for (int64_t s = 0; s < m->keys.count; s++) {
-            char *of_p = weights_of(m, p->p, panel, s), *of_d = weights_of(m, p->d_s, panel, s);
+            void *of_p = weights_of(m, m->own.p, panel, s);
+            void *of_d = weights_of(m, m->own.d_s, panel, s);
             if (p->products->depth == 2) {
-                cornu__bf16()->narrow(&even, 1, (uint16_t *)(void *)of_p + t);
-                ((uint16_t *)(void *)of_d)[t] = 0;
+                cornu__bf16()->narrow(&even, 1, (uint16_t *)of_p + t);
+                ((uint16_t *)of_d)[t] = 0;
             } else {
-                ((float *)(void *)of_p)[t] = even;
-                ((float *)(void *)of_d)[t] = 0.0f;
+                ((float *)of_p)[t] = even;
+                ((float *)of_d)[t] = 0.0f;
             }
-            ((uint32_t *)at(m, p->packed))[s / p->products->depth * panel->columns + t] = 0;
+            ((uint32_t *)m->own.packed)[s / p->products->depth * panel->columns + t] = 0;
         }
     }
 }
 
 /* Zeros for keys to which no query of the panel attends: tiles of keys have some of them. */
-static void clear_rest(const Meeting *m, size_t offset, const CornuPanel *panel)
+static void clear_rest(const Meeting *m, void *of, const CornuPanel *panel)
 {
     const size_t row = (size_t)(m->p->panel * cornu__attend_size(m->p));
-    memset(weights_of(m, offset, panel, 0), 0, (size_t)panel->begin * row);
-    memset(weights_of(m, offset, panel, panel->end), 0,
+    memset(weights_of(m, of, panel, 0), 0, (size_t)panel->begin * row);
+    memset(weights_of(m, of, panel, panel->end), 0,
            (size_t)(m->keys.count - panel->end) * row);
 }
 
 /* p and d_s of a panel, and what they add to the gradient of its queries. */
 static void weigh(const Meeting *m, const CornuPanel *panel, float *d_q)
 {
-    const CornuAttend *p = m->p;
-    const bool         narrow = p->products->depth == 2;
-    void              *of_p = weights_of(m, p->p, panel, panel->begin);
-    void              *of_d = weights_of(m, p->d_s, panel, panel->begin);
-    const CornuScores  s = { .scores = narrow ? at(m, p->scores) : of_p,
-                             .d_p = narrow ? at(m, p->d_p) : of_d, .stride = p->panel,
-                             .rows = panel->end - panel->begin, .columns = panel->columns,
-                             .most = m->lse + panel->first, .delta = m->delta + panel->first,
-                             .p = of_p, .d_s = of_d, .panel = at(m, p->packed) };
-    cornu__attend_scores(p, m->thread, m->k, panel, at(m, p->q_columns), p->e.size, s.scores);
-    cornu__attend_scores(p, m->thread, m->v, panel, at(m, p->d_y_columns), p->e.values, s.d_p);
+    const CornuAttend       *p = m->p;
+    const CornuAttendMemory *own = &m->own;
+    const bool               narrow = p->products->depth == 2;
+    void                    *of_p = weights_of(m, own->p, panel, panel->begin);
+    void                    *of_d = weights_of(m, own->d_s, panel, panel->begin);
+    const CornuScores        s = { .scores = narrow ? own->scores : of_p,
+                                   .d_p = narrow ? own->d_p : of_d, .stride = p->panel,
+                                   .rows = panel->end - panel->begin, .columns = panel->columns,
+                                   .most = m->lse + panel->first,
+                                   .delta = m->delta + panel->first, .p = of_p, .d_s = of_d,
+                                   .panel = own->packed };
+    cornu__attend_scores(p, own, m->k, panel, own->q_columns, p->e.size, s.scores);
+    cornu__attend_scores(p, own, m->v, panel, own->d_y_columns, p->e.values, s.d_p);
     cornu__attend_mask(p, &m->queries, &m->keys, panel, s.scores);
     p->attends->slope(&s);
     spread_open(m, panel);
-    cornu__attend_add(p, m->thread, panel, m->turned, s.panel, p->e.size,
-                      d_q + panel->first * p->e.size);
+    cornu__attend_add(p, own, panel, m->turned, p->e.size, d_q + panel->first * p->e.size);
 }
 
 /* Panels of queries that attend to some of these keys, as what rows of p and d_s meet. */
@@ -159,8 +155,8 @@ static int64_t runs_of(const Meeting *m, const CornuPanel *panels, int64_t count
 }
 
 /* sums[s, c] += the sum over t of x[s, t] panels[t, c]; x are p or d_s. */
-static void add_keys(const Meeting *m, const CornuPanel *panels, int64_t count, size_t x,
-                     size_t packed, int64_t padded, float *sums)
+static void add_keys(const Meeting *m, const CornuPanel *panels, int64_t count, const void *x,
+                     const void *packed, int64_t padded, float *sums)
 {
     const CornuAttend *p = m->p;
     const int64_t      words = cornu__attend_words(p, m->queries.count);
@@ -172,11 +168,11 @@ static void add_keys(const Meeting *m, const CornuPanel *panels, int64_t count, 
             const int64_t first = i * m->keys.count / tiles, end = (i + 1) * m->keys.count / tiles;
             float        *y = sums + first * padded + c;
             CornuTile     tile = {
-                .x = (char *)at(m, x) + first * p->panel * cornu__attend_size(p),
+                .x = (const char *)x + first * p->panel * cornu__attend_size(p),
                 .x_stride = p->panel, .runs = runs,
                 .run_count = runs_of(m, panels, count, first, end, runs),
-                .panel = (const uint32_t *)at(m, packed) + c * words,
-                .bias = m->opens ? at(m, p->zeros) : y,
+                .panel = (const uint32_t *)packed + c * words,
+                .bias = m->opens ? m->own.zeros : y,
                 .bias_stride = m->opens ? 0 : padded, .y = y, .y_stride = padded,
                 .rows = (int)(end - first), .columns = (int)columns,
                 .vectors = (int)(columns / p->products->lanes),
@@ -197,15 +193,15 @@ static void meet(Meeting *m, float *d_q)
         const CornuPanel panel = cornu__attend_panel(p, q, &m->keys, t);
         if (panel.end <= panel.begin) continue;
         weigh(m, &panel, d_q);
-        clear_rest(m, p->p, &panel);
-        clear_rest(m, p->d_s, &panel);
+        clear_rest(m, m->own.p, &panel);
+        clear_rest(m, m->own.d_s, &panel);
         panels[count++] = panel;
     }
     prefetch_result(p, V, q->b, g, m->keys.first, m->keys.count);
     prefetch_result(p, K, q->b, g, m->keys.first, m->keys.count);
-    add_keys(m, panels, count, p->p, p->d_y_panels, p->values_padded, at(m, p->d_v));
+    add_keys(m, panels, count, m->own.p, m->own.d_y_panels, p->values_padded, m->own.d_v);
     prefetch_result(p, Q, q->b, q->n, q->first, q->count);
-    add_keys(m, panels, count, p->d_s, p->q_panels, p->size_padded, at(m, p->d_k));
+    add_keys(m, panels, count, m->own.d_s, m->own.q_panels, p->size_padded, m->own.d_k);
     m->opens = false;
 }
 
@@ -218,8 +214,8 @@ static void take_block(Meeting *m, int64_t g, int64_t r, int64_t block)
     const int64_t      own = (r * p->query_blocks + block) * p->queries;
     CornuQueries       q = cornu__attend_queries(p, m->queries.b, g * p->shared + r, block);
     m->queries = q;
-    m->lse = (float *)at(m, p->lse) + own;
-    m->delta = (const float *)at(m, p->delta) + own;
+    m->lse = m->own.lse + own;
+    m->delta = m->own.delta + own;
 }
 
 static void take_rows(const Meeting *m)
@@ -227,34 +223,34 @@ static void take_rows(const Meeting *m)
     const CornuAttend  *p = m->p;
     const CornuQueries *q = &m->queries;
     const CornuHeadRows rows = cornu__attend_rows(p, Q, q->b, q->n, q->first, q->count,
-                                                  at(m, p->q_rows));
+                                                  m->own.q_rows);
     const CornuHeadRows d_y = cornu__attend_rows(p, D_Y, q->b, q->n, q->first, q->count,
-                                                 at(m, p->d_y_rows));
-    cornu__attend_columns(p, rows, q->count, p->e.size, at(m, p->q_columns));
-    cornu__attend_panels(p, rows, q->count, p->e.size, at(m, p->q_panels));
-    cornu__attend_columns(p, d_y, q->count, p->e.values, at(m, p->d_y_columns));
-    cornu__attend_panels(p, d_y, q->count, p->e.values, at(m, p->d_y_panels));
+                                                 m->own.d_y_rows);
+    cornu__attend_columns(p, rows, q->count, p->e.size, m->own.q_columns);
+    cornu__attend_panels(p, rows, q->count, p->e.size, m->own.q_panels);
+    cornu__attend_columns(p, d_y, q->count, p->e.values, m->own.d_y_columns);
+    cornu__attend_panels(p, d_y, q->count, p->e.values, m->own.d_y_panels);
 }
 
 static void keys_block(Meeting *m, int64_t g, int64_t block)
 {
     const CornuAttend *p = m->p;
     const int64_t      b = m->queries.b;
-    float             *d_k = at(m, p->d_k), *d_v = at(m, p->d_v), *d_q = at(m, p->d_q);
+    float             *d_k = m->own.d_k, *d_v = m->own.d_v;
     const CornuKeys    keys = m->keys = cornu__attend_keys(p, block);
     prefetch(p, K, b, g, keys.first, keys.count);
     prefetch(p, V, b, g, keys.first, keys.count);
     prefetch(p, Q, b, g * p->shared, 0, smaller(p->queries, p->e.queries));
-    m->k = cornu__attend_rows(p, K, b, g, keys.first, keys.count, at(m, p->k_rows));
-    m->v = cornu__attend_rows(p, V, b, g, keys.first, keys.count, at(m, p->v_rows));
-    m->turned = cornu__attend_turned(p, m->k, keys.count, p->e.size, at(m, p->turned));
+    m->k = cornu__attend_rows(p, K, b, g, keys.first, keys.count, m->own.k_rows);
+    m->v = cornu__attend_rows(p, V, b, g, keys.first, keys.count, m->own.v_rows);
+    m->turned = cornu__attend_turned(p, m->k, keys.count, p->e.size, m->own.turned);
     m->opens = true;
     for (int64_t r = 0; r < p->shared; r++)
         for (int64_t i = 0; i < p->query_blocks; i++) {
             take_block(m, g, r, i);
             if (!cornu__attend_meets(p, &m->queries, &keys)) continue;
             take_rows(m);
-            meet(m, d_q + (r * p->query_blocks + i) * p->queries * p->e.size);
+            meet(m, m->own.d_q + (r * p->query_blocks + i) * p->queries * p->e.size);
         }
     if (m->opens) {
         memset(d_k, 0, (size_t)(keys.count * p->size_padded) * sizeof *d_k);
@@ -269,36 +265,26 @@ static void head_block(void *context, int64_t block, int thread)
     const CornuAttend *p = context;
     const int64_t      g = block % p->e.groups;
     const int64_t      steps = p->query_blocks * p->queries;
-    Meeting            m = { .p = p, .thread = thread, .queries.b = block / p->e.groups };
-    float             *d_q = at(&m, p->d_q);
-    memset(at(&m, p->zeros), 0, (size_t)p->panel * sizeof(float));
-    take_queries(p, m.queries.b, g, thread);
+    Meeting            m = { .p = p, .own = cornu__attend_memory(p, thread),
+                             .queries.b = block / p->e.groups };
+    take_queries(p, &m.own, m.queries.b, g);
     for (int64_t k = 0; k < p->key_blocks; k++) keys_block(&m, g, k);
     for (int64_t r = 0; r < p->shared; r++)
         for (int64_t t = 0; t < p->e.queries; t += p->panel)
-            cornu__attend_give_columns(p, thread, Q, m.queries.b, g * p->shared + r, t,
+            cornu__attend_give_columns(p, &m.own, Q, m.queries.b, g * p->shared + r, t,
                                        smaller(p->panel, p->e.queries - t),
-                                       d_q + (r * steps + t) * p->e.size);
-}
-
-static size_t scratch(const CornuOpCall *op, const CornuType *out_type,
-                      const CornuMachine *machine)
-{
-    CornuAttend p = { .call = NULL };
-    (void)out_type;
-    cornu__attend_lay_out(&p, op, machine->multiplier);
-    return (size_t)machine->threads * p.bytes;
+                                       m.own.d_q + (r * steps + t) * p->e.size);
 }
 
 static CornuStatus attention_grad(const CornuKernelCall *call)
 {
-    CornuAttend p = { .call = call };
-    cornu__attend_lay_out(&p, &call->op, call->multiplier);
+    CornuAttend p = cornu__attend(&call->op, call->multiplier);
+    p.call = call;
     cornu__threads_run(call->threads, p.e.batch * p.e.groups, head_block, &p);
     return CORNU_OK;
 }
 
 const CornuKernel cornu__host_attention_grad = {
-    .name = "attention_grad", .declines = cornu__attend_declines, .scratch = scratch,
-    .run = attention_grad,
+    .name = "attention_grad", .declines = cornu__attend_declines,
+    .scratch = cornu__attend_scratch, .run = attention_grad,
 };
