@@ -1,4 +1,4 @@
-#include "guard_internal.h"
+#include "device_internal.h"
 
 #include <stddef.h>
 

@@ -3,7 +3,6 @@
 #define CORNU_NN_MODEL_INTERNAL_H
 
 #include "../../device/device_internal.h"
-#include "../../device/guard_internal.h"
 #include "../../device/inference_internal.h"
 #include "../layers/layer_internal.h"
 #include "model.h"
