@@ -62,17 +62,16 @@ static Matmul matmul_of(const CornuOpCall *op, const CornuType *out_type)
     return p;
 }
 
-static CornuDecline blis_declines(const CornuOpCall *op, const CornuType *out_type,
-                                  const CornuMachine *machine)
+static CornuDecline blis_declines(const CornuQuery *q)
 {
     enum { WIDE_LANES = 16 };
-    const CornuAttributes_MATMUL *how = &op->attributes->matmul;
-    const Matmul                  p = matmul_of(op, out_type);
+    const CornuAttributes_MATMUL *how = &q->op->attributes->matmul;
+    const Matmul                  p = matmul_of(q->op, q->out_type);
     const bool suits = p.e.n < FEW_COLUMNS
         ? p.e.m % PAGE > 0
         : p.row_blocks * p.column_blocks >= BLOCKS && p.e.k >= FEW_TERMS &&
           cornu__products()->lanes < WIDE_LANES;
-    const CornuDecline decline = cornu__product_declines(op, out_type, machine);
+    const CornuDecline decline = cornu__product_declines(q);
     if (decline.needs) return decline;
     if (how->transpose_b && p.e.m < CORNU_FEW_ROWS) return CORNU_TAKES;
     if (how->transpose_a) return cornu__needs(suits, "BLIS' packing to pay: few columns, or AVX2");

@@ -128,14 +128,14 @@ static CornuStatus add_pack(CornuFuser *f, int op, int position, CornuValue *in,
     const CornuKernel    *kernel = f->nodes[op].kernel;
     const CornuProgramOp *made = &f->program->ops[op];
     if (!kernel || !kernel->pack_bytes) return CORNU_OK;
-    const int          at = add_operands(f, op, kernel->packs, in);
-    CornuValue        *operand = &in[at];
-    const CornuOpCall  call = cornu_program_call(f->program, made, types);
-    const CornuType    out_type = cornu_program_type(f->program, made->out_first);
-    const CornuMachine machine = cornu__machine(f->plan->host);
-    const int64_t      bytes = (int64_t)kernel->pack_bytes(&call, &out_type, &machine);
-    if (bytes == 0 || (kernel->packs_itself && !is_fixed(f, *operand) &&
-                       kernel->packs_itself(&call, &out_type, &machine)))
+    const int         at = add_operands(f, op, kernel->packs, in);
+    CornuValue       *operand = &in[at];
+    const CornuOpCall call = cornu_program_call(f->program, made, types);
+    const CornuType   out_type = cornu_program_type(f->program, made->out_first);
+    const CornuQuery  q = { &call, &out_type, cornu__machine(f->plan->host), NULL };
+    const int64_t     bytes = (int64_t)kernel->pack_bytes(&q);
+    if (bytes == 0 ||
+        (kernel->packs_itself && !is_fixed(f, *operand) && kernel->packs_itself(&q)))
         return CORNU_OK;
     *packed = at;
     CornuValue panels = find_packed(f, kernel, &call, out_type, *operand);

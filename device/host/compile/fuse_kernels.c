@@ -16,33 +16,36 @@ static void absorb_part(CornuFuser *f, int op, int last, CornuEpilogueOperand pa
     f->nodes[last].part_value = value;
 }
 
-/* The number of operand d_y if the op is a convolution's gradient with a kernel that makes d_y from
- * a pool's gradient; -1 otherwise. */
-static int unpooled_operand(const CornuFuser *f, int op)
+/* The pool's gradient that makes d_y of op `op`, a convolution's gradient; -1: there is none. */
+static int unpooling(const CornuFuser *f, int op)
 {
     const CornuOpId id = cornu__kernel_id(f, op);
     if (id != CORNU_OP_CONV2D_GRAD_INPUT && id != CORNU_OP_CONV2D_GRAD_FILTER) return -1;
-    if (!cornu__pooled_kernel_for(f->plan->host, f->program, &f->program->ops[op], NULL)) return -1;
-    return id == CORNU_OP_CONV2D_GRAD_FILTER;
+    const CornuValue d_y = cornu__op_operands(f, op)[id == CORNU_OP_CONV2D_GRAD_FILTER];
+    const int        before = f->program->values[d_y].op;
+    return before >= 0 && f->program->ops[before].id == CORNU_OP_MAX_POOL2D_GRAD ? before : -1;
+}
+
+static const CornuKernel *joined(const CornuFuser *f, int op, int pool)
+{
+    const CornuProgramOp *ops = f->program->ops;
+    return cornu__pooled_kernel_for(f->plan->host, f->program, &ops[op], &ops[pool]);
 }
 
 /* How often the result of op `before` is read by gradients that could be joined with it. */
 static int joining_reads(const CornuFuser *f, int before)
 {
     int reads = 0;
-    for (int i = before + 1; i <= f->nodes[before].user; i++) {
-        const int k = unpooled_operand(f, i);
-        reads += k >= 0 && f->program->values[cornu__op_operands(f, i)[k]].op == before;
-    }
+    for (int i = before + 1; i <= f->nodes[before].user; i++)
+        reads += unpooling(f, i) == before && joined(f, i, before);
     return reads;
 }
 
 /* The pool's gradient that op `op` may be joined with, -1: none. */
 static int pool_before(const CornuFuser *f, int op)
 {
-    const int k = unpooled_operand(f, op);
-    const int before = k < 0 ? -1 : f->program->values[cornu__op_operands(f, op)[k]].op;
-    if (before < 0 || f->program->ops[before].id != CORNU_OP_MAX_POOL2D_GRAD) return -1;
+    const int before = unpooling(f, op);
+    if (before < 0) return -1;
     const CornuNode *node = &f->nodes[before];
     const bool  alone = node->kind == CORNU_NODE_KERNEL && node->uses == joining_reads(f, before);
     return alone || node->kind == CORNU_NODE_JOINED ? before : -1;
@@ -61,10 +64,7 @@ static void join_pool(CornuFuser *f, int op)
 {
     const bool         after = cornu__kernel_id(f, op) == CORNU_OP_CONV2D;
     const int          pool = after ? pool_after(f, op) : pool_before(f, op);
-    const CornuKernel *kernel = pool < 0 ? NULL
-                              : cornu__pooled_kernel_for(f->plan->host, f->program,
-                                                         &f->program->ops[op],
-                                                         &f->program->ops[pool]);
+    const CornuKernel *kernel = pool < 0 ? NULL : joined(f, op, pool);
     if (!kernel) return;
     if (after) absorb(f, op, pool);
     else f->nodes[pool].kind = CORNU_NODE_JOINED;
@@ -136,13 +136,14 @@ static bool is_term(const CornuFuser *f, CornuValue value, CornuType type, Cornu
 
 /* What op `next` would be in an epilogue whose parts before `stage` are there: the operand that it
  * adds or multiplies by; OPERANDS: none. */
-static CornuEpilogueOperand part_of(const CornuFuser *f, const CornuKernel *kernel, int next,
+static CornuEpilogueOperand part_of(const CornuFuser *f, const CornuNode *node, int next,
                                     CornuValue result, CornuEpilogueOperand stage,
                                     CornuValue *value)
 {
     const CornuOpId  id = f->program->ops[next].id;
     const CornuType  type = cornu_program_type(f->program, result);
-    const bool       scales = kernel->takes_scale && type.dtype == CORNU_F32;
+    const bool       scales = node->kernel->takes_scale && node->pool < 0 &&
+                              type.dtype == CORNU_F32;
     if (id != CORNU_OP_ADD && id != CORNU_OP_MULTIPLY) return CORNU_EPILOGUE_OPERANDS;
     const CornuValue *in = cornu__op_operands(f, next), other = in[in[0] == result];
     const bool        vector = is_bias(f, other, type, value);
@@ -188,7 +189,7 @@ static void absorb_epilogue(CornuFuser *f, int op)
             absorb(f, op, next);
             return;
         }
-        const CornuEpilogueOperand part = part_of(f, kernel, next, read, stage, &value);
+        const CornuEpilogueOperand part = part_of(f, &f->nodes[op], next, read, stage, &value);
         if (part == CORNU_EPILOGUE_OPERANDS) return;
         absorb_part(f, op, next, part, value);
         stage = part + 1;

@@ -59,14 +59,15 @@ static size_t scratch_of(const CornuPlan *plan, const CornuPlanStep *step)
 {
     const CornuMachine machine = cornu__machine(plan->host);
     const CornuType   *out_type;
-    CornuType          types[CORNU_CALL_TYPES];
-    CornuOpCall        call;
+    CornuType          types[CORNU_CALL_TYPES], pool_types[CORNU_CALL_TYPES];
+    CornuOpCall        call, pool;
     switch (step->kind) {
     case CORNU_STEP_GROUP: return cornu__group_scratch(step->group, machine.threads);
     case CORNU_STEP_KERNEL:
         if (!step->kernel->scratch) return 0;
         call = cornu__plan_call(plan, step, types, &out_type);
-        return step->kernel->scratch(&call, out_type, &machine);
+        return step->kernel->scratch(&(CornuQuery){
+            &call, out_type, machine, cornu__plan_pool(plan, step, pool_types, &pool) });
     case CORNU_STEP_REFERENCE:
         call = cornu__plan_call(plan, step, types, &out_type);
         return (size_t)cornu__reference_scratch(&call, out_type) * sizeof(double);

@@ -160,24 +160,20 @@ CornuAttend cornu__attend(const CornuOpCall *op, CornuMultiplier multiplier)
     return p;
 }
 
-size_t cornu__attend_scratch(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
+size_t cornu__attend_scratch(const CornuQuery *q)
 {
-    (void)out_type;
-    return (size_t)machine->threads * cornu__attend(op, machine->multiplier).bytes;
+    return (size_t)q->machine.threads * cornu__attend(q->op, q->machine.multiplier).bytes;
 }
 
 /* f32 where products are of f32; not of windows that leave the last queries no key. */
-CornuDecline cornu__attend_declines(const CornuOpCall *op, const CornuType *out_type,
-                                    const CornuMachine *machine)
+CornuDecline cornu__attend_declines(const CornuQuery *q)
 {
-    const CornuAttentionExtents e = cornu__attention_extents(op);
-    const CornuDtype            dtype = op->in[0].dtype;
-    const int64_t               window = op->attributes->attention.window;
-    (void)out_type;
+    const CornuAttentionExtents e = cornu__attention_extents(q->op);
+    const CornuDtype            dtype = q->op->in[0].dtype;
+    const int64_t               window = q->op->attributes->attention.window;
     if (e.size < 1 || e.values < 1 || (window && e.queries - window >= e.keys))
         return cornu__needs(false, "keys for each query");
-    return cornu__needs(dtype == CORNU_BF16 || (dtype == CORNU_F32 && !machine->multiplier.bf16),
+    return cornu__needs(dtype == CORNU_BF16 || (dtype == CORNU_F32 && !q->machine.multiplier.bf16),
                         "the dtype that the device multiplies");
 }
 

@@ -71,10 +71,8 @@ CornuAttend cornu__attend(const CornuOpCall *op, CornuMultiplier multiplier);
 CornuAttendMemory cornu__attend_memory(const CornuAttend *p, int thread);
 
 /* As CornuKernel's. */
-CornuDecline cornu__attend_declines(const CornuOpCall *op, const CornuType *out_type,
-                                    const CornuMachine *machine);
-size_t       cornu__attend_scratch(const CornuOpCall *op, const CornuType *out_type,
-                                   const CornuMachine *machine);
+CornuDecline cornu__attend_declines(const CornuQuery *q);
+size_t       cornu__attend_scratch(const CornuQuery *q);
 
 /* Bytes of an element of products; and how many are one operand. */
 static inline int64_t cornu__attend_size(const CornuAttend *p)

@@ -69,14 +69,11 @@ static void fill_period(const BatchNorm *n, float *vector)
     for (int64_t k = n->channels; k < n->period; k++) vector[k] = vector[k - n->channels];
 }
 
-static size_t batch_norm_scratch(const CornuOpCall *op, const CornuType *out_type,
-                                 const CornuMachine *machine)
+static size_t batch_norm_scratch(const CornuQuery *q)
 {
-    (void)out_type;
-    (void)machine;
     BatchNorm    n;
     CornuScratch scratch = { 0 };
-    lay_out(&n, op->in[0], &scratch);
+    lay_out(&n, q->op->in[0], &scratch);
     return scratch.bytes;
 }
 

@@ -2,12 +2,11 @@
 #include "../../definition_internal.h"
 #include "kernels.h"
 
-static CornuDecline custom_declines(const CornuOpCall *call, const CornuType *out_type,
-                                    const CornuMachine *machine)
+static CornuDecline custom_declines(const CornuQuery *q)
 {
-    if (!call->attributes->custom.definition->kernel)
+    if (!q->op->attributes->custom.definition->kernel)
         return cornu__needs(false, "a kernel in the op's definition");
-    return cornu__takes_f32(call, out_type, machine);
+    return cornu__takes_f32(q);
 }
 
 typedef struct {

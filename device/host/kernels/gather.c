@@ -190,19 +190,15 @@ static CornuStatus sum_shards(const CornuKernelCall *call, int shards)
 
 static CornuStatus gather_grad(const CornuKernelCall *call) { return sum_shards(call, 1); }
 
-static size_t sum_scratch(const CornuOpCall *op, const CornuType *out_type,
-                          const CornuMachine *machine)
+static size_t sum_scratch(const CornuQuery *q)
 {
-    (void)machine;
-    return sort_scratch(op, out_type, 1);
+    return sort_scratch(q->op, q->out_type, 1);
 }
 
-static CornuDecline grad_declines(const CornuOpCall *call, const CornuType *out_type,
-                                  const CornuMachine *machine)
+static CornuDecline grad_declines(const CornuQuery *q)
 {
-    (void)machine;
-    const CornuDtype d_y = call->in[0].dtype;
-    return cornu__needs((d_y == CORNU_F32 || d_y == CORNU_BF16) && out_type->dtype == CORNU_F32,
+    const CornuDtype d_y = q->op->in[0].dtype;
+    return cornu__needs((d_y == CORNU_F32 || d_y == CORNU_BF16) && q->out_type->dtype == CORNU_F32,
                         "f32 or bf16, and a table of f32");
 }
 
@@ -213,17 +209,15 @@ static CornuStatus gather_grad_summed(const CornuKernelCall *call)
     return sum_shards(call, call->shards);
 }
 
-static size_t summed_scratch(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
+static size_t summed_scratch(const CornuQuery *q)
 {
-    return sort_scratch(op, out_type, machine->shards);
+    return sort_scratch(q->op, q->out_type, q->machine.shards);
 }
 
-static CornuDecline summed_declines(const CornuOpCall *call, const CornuType *out_type,
-                                    const CornuMachine *machine)
+static CornuDecline summed_declines(const CornuQuery *q)
 {
-    const CornuDecline decline = grad_declines(call, out_type, machine);
-    return decline.needs ? decline : cornu__sum_declines(*out_type, machine);
+    const CornuDecline decline = grad_declines(q);
+    return decline.needs ? decline : cornu__sum_declines(q);
 }
 
 static const CornuKernel gather_grad_of_shards = {

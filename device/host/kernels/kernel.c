@@ -5,54 +5,49 @@
 
 #include "../machine/vector.h"
 
-CornuDecline cornu__takes_all(const CornuOpCall *call, const CornuType *out_type,
-                              const CornuMachine *machine)
+CornuDecline cornu__takes_all(const CornuQuery *q)
 {
-    (void)call, (void)out_type, (void)machine;
+    (void)q;
     return CORNU_TAKES;
 }
 
 static bool is_f32(CornuDtype dtype) { return !cornu_dtype_is_float(dtype) || dtype == CORNU_F32; }
 
-CornuDecline cornu__takes_f32(const CornuOpCall *call, const CornuType *out_type,
-                              const CornuMachine *machine)
+CornuDecline cornu__takes_f32(const CornuQuery *q)
 {
     bool are_f32 = true;
-    (void)machine;
-    for (int i = 0; i < call->in_count; i++) are_f32 = are_f32 && is_f32(call->in[i].dtype);
-    for (int i = 0; i < cornu__result_count(call->id, call->attributes); i++)
-        are_f32 = are_f32 && is_f32(out_type[i].dtype);
+    for (int i = 0; i < q->op->in_count; i++) are_f32 = are_f32 && is_f32(q->op->in[i].dtype);
+    for (int i = 0; i < cornu__result_count(q->op->id, q->op->attributes); i++)
+        are_f32 = are_f32 && is_f32(q->out_type[i].dtype);
     return cornu__needs(are_f32, "floats of f32");
 }
 
-CornuDecline cornu__takes_f32_or_bf16(const CornuOpCall *call, const CornuType *out_type,
-                                      const CornuMachine *machine)
+CornuDecline cornu__takes_f32_or_bf16(const CornuQuery *q)
 {
-    const CornuDtype dtype = call->in[0].dtype;
-    (void)machine;
-    return cornu__needs((dtype == CORNU_F32 || dtype == CORNU_BF16) && out_type->dtype == dtype,
+    const CornuDtype dtype = q->op->in[0].dtype;
+    return cornu__needs((dtype == CORNU_F32 || dtype == CORNU_BF16) && q->out_type->dtype == dtype,
                         "f32 or bf16");
 }
 
-CornuDecline cornu__sum_declines(CornuType type, const CornuMachine *machine)
+CornuDecline cornu__sum_declines(const CornuQuery *q)
 {
-    const int64_t elements = cornu_type_count(type);
-    if (machine->shards < 2) return cornu__needs_least(2, "shards", machine->shards);
-    if (machine->shards > CORNU_SUM_ROWS)
-        return cornu__needs_most(CORNU_SUM_ROWS, "shards", machine->shards);
+    const int64_t elements = cornu_type_count(*q->out_type);
+    if (q->machine.shards < 2) return cornu__needs_least(2, "shards", q->machine.shards);
+    if (q->machine.shards > CORNU_SUM_ROWS)
+        return cornu__needs_most(CORNU_SUM_ROWS, "shards", q->machine.shards);
     return elements >= CORNU_SUMMED_ELEMENTS
          ? CORNU_TAKES : cornu__needs_least(CORNU_SUMMED_ELEMENTS, "elements", elements);
 }
 
 CornuDecline cornu__kernel_declines(const CornuKernel *kernel, const CornuKernel *last,
-                                    const CornuOpCall *call, const CornuType *out_type,
-                                    const CornuMachine *machine)
+                                    const CornuQuery *q)
 {
-    const CornuDecline decline = kernel->declines ? kernel->declines(call, out_type, machine)
-                                                  : cornu__takes_f32(call, out_type, machine);
+    if (q->pool && !kernel->joins) return cornu__needs(false, "a step of its own for the pooling");
+    CornuDecline decline = kernel->declines ? kernel->declines(q) : cornu__takes_f32(q);
+    if (!decline.needs && q->pool) decline = kernel->joins(q);
     if (decline.needs || !kernel->cost || kernel == last) return decline;
-    const double own = kernel->cost(call, out_type, machine, kernel->compares);
-    const double other = last->cost(call, out_type, machine, kernel->compares);
+    const double own = kernel->cost(q, kernel->compares);
+    const double other = last->cost(q, kernel->compares);
     if (kernel->gain_percent ? other * 100 >= own * kernel->gain_percent : other > own)
         return decline;
     return (CornuDecline){ .needs = "a lower cost", .than = last,

@@ -98,6 +98,14 @@ typedef struct {
 
 typedef struct CornuKernel CornuKernel;
 
+/* What kernels are asked about: a call, before there are operands. */
+typedef struct {
+    const CornuOpCall *op;
+    const CornuType   *out_type;
+    CornuMachine       machine;
+    const CornuOpCall *pool;   /* NULL, or what the op is to be joined with: CornuKernelCall */
+} CornuQuery;
+
 /* Why a kernel does not take a call. */
 typedef struct {
     const char        *needs;         /* what the call has not; NULL: the kernel takes it      */
@@ -131,45 +139,37 @@ struct CornuKernel {
     const char *name;   /* its file's topic, "conv2d_winograd": in plans and explanations */
     /* What it needs that this call has not (dtypes, ranks, sizes). NULL: that all floats are
      * f32. */
-    CornuDecline (*declines)(const CornuOpCall *call, const CornuType *out_type,
-                             const CornuMachine *machine);
+    CornuDecline (*declines)(const CornuQuery *q);
     /* NULL, or an estimate of what a call costs that the kernel does not decline. */
-    double (*cost)(const CornuOpCall *call, const CornuType *out_type,
-                   const CornuMachine *machine, CornuCost cost);
+    double (*cost)(const CornuQuery *q, CornuCost cost);
     /* Of one with a cost that is not its op's last: what both estimate, and in percent of it how
      * much the last one's has to be at least, so that this one takes a call; 0: more. */
     CornuCost compares;
     int       gain_percent;
-    /* Of a kernel that is joined with a pooling or its gradient: whether with this one. NULL: with
-     * any. */
-    bool (*joins)(const CornuOpCall *pool);
+    /* What it needs to be joined with q->pool, if it does not decline the call itself. NULL: it is
+     * joined with none. */
+    CornuDecline (*joins)(const CornuQuery *q);
     /* Bytes of scratch memory a call needs. NULL: none. */
-    size_t (*scratch)(const CornuOpCall *call, const CornuType *out_type,
-                      const CornuMachine *machine);
+    size_t (*scratch)(const CornuQuery *q);
     /* CORNU_ERR_VALUE for a fault in the data, naming the row. */
     CornuStatus (*run)(const CornuKernelCall *call);
     bool takes_epilogue;   /* a bias and an activation */
-    bool takes_scale;      /* and a scale, a shift and a term before the activation */
+    bool takes_scale;      /* and, without pooling, a scale, a shift and a term before that */
     bool takes_relu;       /* of that only a relu, with a bound or without */
     /* NULL, or packing of one operand as `run` wants it: bytes of the packed operand, made from
      * call->in[packs] at call->out[0]. Packing is a step of its own, so that shards share a packed
      * operand that they all read: `run` finds it in in[packs]. 0 bytes: `run` takes the operand as
      * it is. */
-    size_t (*pack_bytes)(const CornuOpCall *call, const CornuType *out_type,
-                         const CornuMachine *machine);
+    size_t (*pack_bytes)(const CornuQuery *q);
     void (*pack)(const CornuKernelCall *call);
     int packs;   /* the number of that operand */
     /* NULL, or whether `run` had better pack the operand itself, each part where it is used: asked
      * where the operand may change from run to run. call->packed says whether it has to. */
-    bool (*packs_itself)(const CornuOpCall *call, const CornuType *out_type,
-                         const CornuMachine *machine);
+    bool (*packs_itself)(const CornuQuery *q);
     bool takes_gate;
     /* NULL, or the kernel that adds up all shards' results as an all_reduce does, if it accepts the
      * call: run once, it finds operand k of shard s by shard_stride. */
     const CornuKernel *summed;
-    /* NULL, or the kernel that makes a max pooling or its gradient, too (CornuKernelCall.pool), of
-     * the calls that it accepts. */
-    const CornuKernel *pooled;
 };
 
 /* The kernels of an op, of which the first that accepts a call takes it; NULL after the last. */
@@ -186,28 +186,38 @@ enum { CORNU_SUMMED_ELEMENTS = 1 << 20 };
 /* Why the kernel does not take the call. `last`: the last one of the op's list, which takes every
  * call that another one does. */
 CornuDecline cornu__kernel_declines(const CornuKernel *kernel, const CornuKernel *last,
-                                    const CornuOpCall *call, const CornuType *out_type,
-                                    const CornuMachine *machine);
+                                    const CornuQuery *q);
 
 /* "needs at least 12 channels, has 3"; "costs 1.30 of conv2d_direct,
  * estimated (at most 0.91 pays)". */
 void cornu__decline_print(CornuDecline decline, char text[CORNU_DECLINED_TEXT]);
 
-/* `declines` of kernels that take every call; calls whose floats are all f32; calls whose operand
- * and result are both f32 or both bf16. */
-CornuDecline cornu__takes_all(const CornuOpCall *call, const CornuType *out_type,
-                              const CornuMachine *machine);
-CornuDecline cornu__takes_f32(const CornuOpCall *call, const CornuType *out_type,
-                              const CornuMachine *machine);
-CornuDecline cornu__takes_f32_or_bf16(const CornuOpCall *call, const CornuType *out_type,
-                                      const CornuMachine *machine);
+/* `declines` of kernels that take every call, `joins` of those that join any pooling; `declines` of
+ * kernels that take calls whose floats are all f32, or whose operand and result are both f32 or
+ * both bf16. */
+CornuDecline cornu__takes_all(const CornuQuery *q);
+CornuDecline cornu__takes_f32(const CornuQuery *q);
+CornuDecline cornu__takes_f32_or_bf16(const CornuQuery *q);
 
-/* What `summed` kernels need of the shards and of a result. */
-CornuDecline cornu__sum_declines(CornuType type, const CornuMachine *machine);
+/* What `summed` kernels need of the shards and of the result. */
+CornuDecline cornu__sum_declines(const CornuQuery *q);
 
-static inline CornuMachine cornu__machine_of(const CornuKernelCall *call)
+/* Whether the op is to be joined with a pooling after it, or with a pooling's gradient before. */
+static inline bool cornu__query_pools(const CornuQuery *q)
 {
-    return (CornuMachine){ cornu__threads_count(call->threads), call->multiplier, call->shards };
+    return q->pool && q->pool->id == CORNU_OP_MAX_POOL2D;
+}
+
+static inline bool cornu__query_unpools(const CornuQuery *q)
+{
+    return q->pool && q->pool->id == CORNU_OP_MAX_POOL2D_GRAD;
+}
+
+static inline CornuQuery cornu__query_of(const CornuKernelCall *call)
+{
+    return (CornuQuery){ &call->op, call->out_type,
+                         { cornu__threads_count(call->threads), call->multiplier, call->shards },
+                         call->pool };
 }
 
 #endif

@@ -79,14 +79,13 @@ CornuMatmulExtents cornu__matmul_extents(const CornuOpCall *op, const CornuType 
 }
 
 /* Whether b was packed by a step of its own is known only when the kernel runs. */
-static size_t matmul_scratch(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
+static size_t matmul_scratch(const CornuQuery *q)
 {
-    CornuMatmul  own = { .packs = cornu__matmul_packs_itself(op, out_type, machine) };
+    CornuMatmul  own = { .packs = cornu__matmul_packs_itself(q) };
     CornuMatmul  given = { .packs = false };
     CornuScratch packing = { 0 }, packed = { 0 };
-    cornu__matmul_lay_out(&own, op, out_type, machine, &packing);
-    cornu__matmul_lay_out(&given, op, out_type, machine, &packed);
+    cornu__matmul_lay_out(&own, q, &packing);
+    cornu__matmul_lay_out(&given, q, &packed);
     return packing.bytes > packed.bytes ? packing.bytes : packed.bytes;
 }
 
@@ -480,13 +479,11 @@ static void make_rows(void *context, int64_t block, int thread)
 
 static CornuStatus matmul(const CornuKernelCall *call)
 {
-    const CornuMachine machine = cornu__machine_of(call);
-    CornuMatmul        p = { .call = call, .a = call->in[0], .packed = call->in[1],
-                             .packs = !call->packed &&   /* without terms nothing does */
-                                      cornu__matmul_packs_itself(&call->op, call->out_type,
-                                                                 &machine) };
-    cornu__matmul_lay_out(&p, &call->op, call->out_type, &machine,
-                          &(CornuScratch){ .memory = call->scratch });
+    const CornuQuery q = cornu__query_of(call);
+    CornuMatmul      p = { .call = call, .a = call->in[0], .packed = call->in[1],
+                           .packs = !call->packed &&   /* without terms nothing does */
+                                    cornu__matmul_packs_itself(&q) };
+    cornu__matmul_lay_out(&p, &q, &(CornuScratch){ .memory = call->scratch });
     cornu__biases(call->epilogue, call->out_type->dtype, p.e.n, p.padded, p.bias);
     p.scales = cornu__scales(call->epilogue, p.e.n, p.padded, p.bias + p.padded);
     if (p.made_row) {

@@ -310,23 +310,21 @@ static int64_t matrix_bytes(const CornuMatmul *p)
     return p->how.parts * p->depth * p->padded * (int64_t)p->products->size;
 }
 
-bool cornu__matmul_packs_itself(const CornuOpCall *op, const CornuType *out_type,
-                                const CornuMachine *machine)
+bool cornu__matmul_packs_itself(const CornuQuery *q)
 {
     CornuMatmul p = { .packs = false };
-    cornu__matmul_find_blocks(&p, op, out_type, machine->multiplier);
-    if ((!p.how.in_place && !p.in_turns) || machine->shards > 1) return false;
+    cornu__matmul_find_blocks(&p, q->op, q->out_type, q->machine.multiplier);
+    if ((!p.how.in_place && !p.in_turns) || q->machine.shards > 1) return false;
     if (p.transposed) return p.short_chunks && p.row_blocks <= OWN_ROW_BLOCKS;
     return p.b_matrices == 1 && p.e.batch == 1 &&
            p.e.m <= MOST_TILES * p.products->tile_rows &&
            matrix_bytes(&p) > KEPT_BYTES;
 }
 
-size_t cornu__matmul_pack_bytes(const CornuOpCall *op, const CornuType *out_type,
-                                const CornuMachine *machine)
+size_t cornu__matmul_pack_bytes(const CornuQuery *q)
 {
     CornuMatmul p = { .packs = false };
-    cornu__matmul_find_blocks(&p, op, out_type, machine->multiplier);
+    cornu__matmul_find_blocks(&p, q->op, q->out_type, q->machine.multiplier);
     return cornu__aligned((size_t)(p.b_matrices * matrix_bytes(&p)));
 }
 
@@ -352,16 +350,15 @@ static size_t made_bytes(const CornuMatmul *p, const CornuOpCall *op)
     return cornu__aligned(elements * cornu_dtype_size(op->in[0].dtype));
 }
 
-void cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuType *out_type,
-                           const CornuMachine *machine, CornuScratch *scratch)
+void cornu__matmul_lay_out(CornuMatmul *p, const CornuQuery *q, CornuScratch *scratch)
 {
-    p->threads = machine->threads;
-    cornu__matmul_find_blocks(p, op, out_type, machine->multiplier);
-    const size_t threads = (size_t)machine->threads, parts = (size_t)p->how.parts;
+    p->threads = q->machine.threads;
+    cornu__matmul_find_blocks(p, q->op, q->out_type, q->machine.multiplier);
+    const size_t threads = (size_t)q->machine.threads, parts = (size_t)p->how.parts;
     p->x_part = p->copied ? cornu__block_rows(p) * p->x_stride : 0;
     p->row_bytes = p->sums_count = 0;
-    if (p->transposed) find_chunks(p, out_type);
-    else if (cornu__is_stretched(p) && !cornu__matmul_sums_in_place(p, out_type))
+    if (p->transposed) find_chunks(p, q->out_type);
+    else if (cornu__is_stretched(p) && !cornu__matmul_sums_in_place(p, q->out_type))
         p->sums_count = cornu__block_rows(p) * block_columns(p);
     if (p->summed) {   /* one chunk of each shard's rows at a time, in a row */
         p->chunk = p->x_rows = p->by_rows ? padded_row(p->depth) : p->depth;
@@ -378,10 +375,10 @@ void cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuTyp
     p->row_bytes = (int64_t)cornu__aligned((size_t)p->row_bytes);
     p->bias = cornu__take_floats(scratch, 3 * p->padded);
     cornu__take_line(scratch);
-    p->made = cornu__take(scratch, made_bytes(p, op));
+    p->made = cornu__take(scratch, made_bytes(p, q->op));
     p->panel = cornu__take(scratch, threads * (size_t)p->panel_bytes);
     p->x = cornu__take(scratch, threads * (size_t)p->x_bytes);
     p->rows = cornu__take(scratch, threads * (size_t)p->row_bytes);
     const int64_t split_sums = p->splits > 1 ? p->splits * p->e.batch * p->e.m * p->padded : 0;
-    p->sums = cornu__take_floats(scratch, machine->threads * p->sums_count + split_sums);
+    p->sums = cornu__take_floats(scratch, q->machine.threads * p->sums_count + split_sums);
 }

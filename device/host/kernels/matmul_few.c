@@ -23,17 +23,16 @@ typedef struct {
     int64_t                each, blocks;   /* columns of a block; blocks of a matrix */
 } Few;
 
-static CornuDecline few_declines(const CornuOpCall *op, const CornuType *out_type,
-                                 const CornuMachine *machine)
+static CornuDecline few_declines(const CornuQuery *q)
 {
-    const CornuAttributes_MATMUL *how = &op->attributes->matmul;
-    const CornuDecline            decline = cornu__product_declines(op, out_type, machine);
+    const CornuAttributes_MATMUL *how = &q->op->attributes->matmul;
+    const CornuDecline            decline = cornu__product_declines(q);
     if (decline.needs) return decline;
     if (how->transpose_a || how->transpose_b)
         return cornu__needs(false, "operands that are not transposed");
-    if (op->in[0].dtype != CORNU_F32 || machine->multiplier.bf16)
+    if (q->op->in[0].dtype != CORNU_F32 || q->machine.multiplier.bf16)
         return cornu__needs(false, "products of f32");
-    const int64_t rows = cornu__matmul_extents(op, out_type).m;
+    const int64_t rows = cornu__matmul_extents(q->op, q->out_type).m;
     return rows < CORNU_FEW_ROWS ? CORNU_TAKES
                                  : cornu__needs_most(CORNU_FEW_ROWS - 1, "rows", rows);
 }

@@ -141,18 +141,15 @@ void cornu__matmul_find_blocks(CornuMatmul *p, const CornuOpCall *op, const Corn
                                CornuMultiplier multiplier);
 
 /* Sizes, and the parts of the scratch memory. */
-void cornu__matmul_lay_out(CornuMatmul *p, const CornuOpCall *op, const CornuType *out_type,
-                           const CornuMachine *machine, CornuScratch *scratch);
+void cornu__matmul_lay_out(CornuMatmul *p, const CornuQuery *q, CornuScratch *scratch);
 
 /* Whether all rows are one block, which alone uses a panel, and the panels would not stay in the
  * cache from a step that packs them to this one; of a transposed a, few blocks, which have a panel
  * in the nearest cache. Shards share theirs. */
-bool cornu__matmul_packs_itself(const CornuOpCall *op, const CornuType *out_type,
-                                const CornuMachine *machine);
+bool cornu__matmul_packs_itself(const CornuQuery *q);
 
 /* Of b as the kernel reads it. */
-size_t cornu__matmul_pack_bytes(const CornuOpCall *op, const CornuType *out_type,
-                                const CornuMachine *machine);
+size_t cornu__matmul_pack_bytes(const CornuQuery *q);
 
 /* ---- matmul.c ---- */
 

@@ -132,8 +132,7 @@ static char *own_panel(const CornuMatmul *p, int64_t first, int thread)
 }
 
 /* Of the elements that a panel at column `first` is packed from, those of row k. */
-static const void *panel_source(const CornuMatmul *p, const CornuBlock *b, int64_t k,
-                                int64_t first)
+static const void *panel_source(const CornuMatmul *p, const CornuBlock *b, int64_t k, int64_t first)
 {
     return cornu__in_memory(&p->how, p->call->in[1], b->matrix * p->e.b_batch + k * p->e.b_row +
                             first * p->e.b_column);
@@ -417,36 +416,33 @@ static void multiply_summed(void *context, int64_t block, int thread)
     }
 }
 
-static CornuDecline summed_declines(const CornuOpCall *op, const CornuType *out_type,
-                                    const CornuMachine *machine)
+static CornuDecline summed_declines(const CornuQuery *q)
 {
-    CornuMatmul        p = { .summed = machine->shards };
-    CornuDecline decline = cornu__product_declines(op, out_type, machine);
-    if (!decline.needs) decline = cornu__sum_declines(*out_type, machine);
+    CornuMatmul  p = { .summed = q->machine.shards };
+    CornuDecline decline = cornu__product_declines(q);
+    if (!decline.needs) decline = cornu__sum_declines(q);
     if (decline.needs) return decline;
-    if (out_type->dtype != CORNU_F32 || out_type->shape.rank != 2 ||
-        !op->attributes->matmul.transpose_a)
+    if (q->out_type->dtype != CORNU_F32 || q->out_type->shape.rank != 2 ||
+        !q->op->attributes->matmul.transpose_a)
         return cornu__needs(false, "one transposed product of f32");
-    cornu__matmul_find_blocks(&p, op, out_type, machine->multiplier);
+    cornu__matmul_find_blocks(&p, q->op, q->out_type, q->machine.multiplier);
     if (p.how.passes > 1) return cornu__needs(false, "products in one pass");
     return p.e.k <= MOST_ROWS ? CORNU_TAKES : cornu__needs_most(MOST_ROWS, "rows", p.e.k);
 }
 
-static size_t summed_scratch(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
+static size_t summed_scratch(const CornuQuery *q)
 {
-    CornuMatmul  p = { .summed = machine->shards };
+    CornuMatmul  p = { .summed = q->machine.shards };
     CornuScratch scratch = { 0 };
-    cornu__matmul_lay_out(&p, op, out_type, machine, &scratch);
+    cornu__matmul_lay_out(&p, q, &scratch);
     return scratch.bytes;
 }
 
 static CornuStatus matmul_summed(const CornuKernelCall *call)
 {
-    const CornuMachine machine = cornu__machine_of(call);
-    CornuMatmul        p = { .call = call, .summed = call->shards };
-    cornu__matmul_lay_out(&p, &call->op, call->out_type, &machine,
-                          &(CornuScratch){ .memory = call->scratch });
+    const CornuQuery q = cornu__query_of(call);
+    CornuMatmul      p = { .call = call, .summed = call->shards };
+    cornu__matmul_lay_out(&p, &q, &(CornuScratch){ .memory = call->scratch });
     cornu__threads_run(call->threads, p.row_blocks * p.column_blocks, multiply_summed, &p);
     return CORNU_OK;
 }

@@ -19,10 +19,10 @@ CornuPool cornu__pool(const CornuOpCall *call)
     return (CornuPool){ sweeps[0], sweeps[1], call->in[0].shape.extent[3] };
 }
 
-bool cornu__pools_two_by_two(const CornuOpCall *call)
+CornuDecline cornu__joins_two_by_two(const CornuQuery *q)
 {
-    const CornuPool pool = cornu__pool(call);
-    return cornu__pool_is_two_by_two(&pool);
+    const CornuPool pool = cornu__pool(q->pool);
+    return cornu__needs(cornu__pool_is_two_by_two(&pool), "windows of two by two");
 }
 
 int64_t cornu__pool_rows(const CornuPool *pool, int64_t i)

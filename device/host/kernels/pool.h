@@ -4,11 +4,12 @@
 
 #include "../../ops/rules.h"
 #include "../isa/pool.h"
+#include "kernel.h"
 
 CornuPool cornu__pool(const CornuOpCall *call);
 
-/* CornuKernel's `joins` of a pooling, or its gradient, of windows of two by two. */
-bool cornu__pools_two_by_two(const CornuOpCall *call);
+/* CornuKernel's `joins`, of windows of two by two. */
+CornuDecline cornu__joins_two_by_two(const CornuQuery *q);
 
 /* The gradient of one image, f32 or bf16, whatever d_x holds: at least its rows [from, to). False
  * as max_grad. index NULL: of average_pool2d. `scratch` is for bf16 that is not merely moved: in

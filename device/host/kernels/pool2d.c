@@ -43,13 +43,11 @@ static void lay_out(Pooling *p, const CornuOpCall *op, int threads, CornuScratch
     p->scratch = cornu__take_floats(scratch, threads * p->scratch_count);
 }
 
-static size_t pool2d_scratch(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
+static size_t pool2d_scratch(const CornuQuery *q)
 {
-    (void)out_type;
     Pooling      p;
     CornuScratch scratch = { 0 };
-    lay_out(&p, op, machine->threads, &scratch);
+    lay_out(&p, q->op, q->machine.threads, &scratch);
     return scratch.bytes;
 }
 

@@ -32,29 +32,26 @@ CornuMultiplication cornu__multiplication(CornuMultiplier multiplier, CornuDtype
     return m;
 }
 
-CornuDecline cornu__product_declines(const CornuOpCall *call, const CornuType *out_type,
-                                     const CornuMachine *machine)
+CornuDecline cornu__product_declines(const CornuQuery *q)
 {
-    const CornuDtype in = call->in[0].dtype, out = out_type->dtype;
+    const CornuDtype in = q->op->in[0].dtype, out = q->out_type->dtype;
     if (in == CORNU_F32) return cornu__needs(out == CORNU_F32, "a result of f32");
-    if (in != CORNU_BF16 || !machine->multiplier.bf16)
+    if (in != CORNU_BF16 || !q->machine.multiplier.bf16)
         return cornu__needs(false, "operands that the device multiplies");
     return cornu__needs(out == CORNU_F32 || out == CORNU_BF16, "a result of f32 or bf16");
 }
 
-CornuDecline cornu__product_of_f32_declines(const CornuOpCall *call, const CornuType *out_type,
-                                            const CornuMachine *machine)
+CornuDecline cornu__product_of_f32_declines(const CornuQuery *q)
 {
-    const CornuMultiplication m = cornu__multiplication(machine->multiplier, CORNU_F32);
-    return cornu__needs(call->in[0].dtype == CORNU_F32 && out_type->dtype == CORNU_F32 &&
+    const CornuMultiplication m = cornu__multiplication(q->machine.multiplier, CORNU_F32);
+    return cornu__needs(q->op->in[0].dtype == CORNU_F32 && q->out_type->dtype == CORNU_F32 &&
                         m.in_place && m.products->depth == 1, "products of f32");
 }
 
-CornuDecline cornu__product_unpool_declines(const CornuOpCall *call, const CornuType *out_type,
-                                            const CornuMachine *machine)
+CornuDecline cornu__product_unpool_declines(const CornuQuery *q)
 {
-    const CornuMultiplication m = cornu__multiplication(machine->multiplier, call->in[0].dtype);
-    const CornuDecline        decline = cornu__product_declines(call, out_type, machine);
+    const CornuMultiplication m = cornu__multiplication(q->machine.multiplier, q->op->in[0].dtype);
+    const CornuDecline        decline = cornu__product_declines(q);
     if (decline.needs) return decline;
     return cornu__needs(m.parts == 1 && (m.in_place || m.from == CORNU_BF16),
                         "operands of one part");

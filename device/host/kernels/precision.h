@@ -36,17 +36,14 @@ CornuMultiplication cornu__multiplication(CornuMultiplier multiplier, CornuDtype
 
 /* What products need of a call: operands f32, or also bf16 if `multiplier` is of bf16; the result
  * f32 or, of bf16, bf16. */
-CornuDecline cornu__product_declines(const CornuOpCall *call, const CornuType *out_type,
-                                     const CornuMachine *machine);
+CornuDecline cornu__product_declines(const CornuQuery *q);
 
 /* Only of f32, on a device that multiplies f32. */
-CornuDecline cornu__product_of_f32_declines(const CornuOpCall *call, const CornuType *out_type,
-                                            const CornuMachine *machine);
+CornuDecline cornu__product_of_f32_declines(const CornuQuery *q);
 
 /* What they need of a d_y of the first operand's dtype that is a max pooling's gradient, which
  * they make themselves: of several parts all would have to be kept. */
-CornuDecline cornu__product_unpool_declines(const CornuOpCall *call, const CornuType *out_type,
-                                            const CornuMachine *machine);
+CornuDecline cornu__product_unpool_declines(const CornuQuery *q);
 
 /* Whether sums are made on tile registers, from operands as they are in memory. */
 static inline bool cornu__sums_on_tiles(const CornuMultiplication *m)

@@ -42,21 +42,18 @@ enum {
     LEAST_WORK = 128 << 10   /* multiply-adds of a thread that are worth handing to it */
 };
 
-static CornuDecline recurrent_declines(const CornuOpCall *op, const CornuType *out_type,
-                                       const CornuMachine *machine)
+static CornuDecline recurrent_declines(const CornuQuery *q)
 {
-    (void)out_type;
-    const CornuDtype dtype = op->in[0].dtype, cells = cornu__recurrent_cells(op);
-    if (dtype != CORNU_F32 && !(dtype == CORNU_BF16 && machine->multiplier.bf16))
+    const CornuDtype dtype = q->op->in[0].dtype, cells = cornu__recurrent_cells(q->op);
+    if (dtype != CORNU_F32 && !(dtype == CORNU_BF16 && q->machine.multiplier.bf16))
         return cornu__needs(false, "the dtype that the device multiplies");
     return cornu__needs(cells == CORNU_F32 || cells == dtype, "cells of f32 or of x' dtype");
 }
 
 /* Sizes, and the parts of the scratch memory. */
-static void lay_out(CornuRecurrent *p, const CornuOpCall *op, const CornuMachine *machine,
-                    CornuScratch *scratch)
+static void lay_out(CornuRecurrent *p, const CornuQuery *q, CornuScratch *scratch)
 {
-    cornu__recurrent_find_sizes(p, op, machine);
+    cornu__recurrent_find_sizes(p, q);
     p->x_bytes = cornu__aligned((size_t)(p->how.parts * p->plane) * p->products->size);
     const int64_t state = p->padded + UNITS, sums = MOST_GATES * UNITS;
     p->thread_bytes = (p->backward ? 1 : 2) * p->x_bytes +
@@ -64,16 +61,14 @@ static void lay_out(CornuRecurrent *p, const CornuOpCall *op, const CornuMachine
     p->each = cornu__aligned(p->thread_bytes);
     p->bias = cornu__take_floats(scratch, p->groups * p->padded);
     cornu__take_line(scratch);
-    p->threads = cornu__take(scratch, (size_t)machine->threads * p->each);
+    p->threads = cornu__take(scratch, (size_t)q->machine.threads * p->each);
 }
 
-static size_t recurrent_scratch(const CornuOpCall *op, const CornuType *out_type,
-                                const CornuMachine *machine)
+static size_t recurrent_scratch(const CornuQuery *q)
 {
-    (void)out_type;
     CornuRecurrent p;
     CornuScratch   scratch = { 0 };
-    lay_out(&p, op, machine, &scratch);
+    lay_out(&p, q, &scratch);
     return scratch.bytes;
 }
 
@@ -561,15 +556,15 @@ static void find_bias(const CornuRecurrent *p)
 
 static CornuStatus run(const CornuKernelCall *call)
 {
-    CornuRecurrent     p = { .call = call };
-    const CornuMachine machine = cornu__machine_of(call);
-    lay_out(&p, &call->op, &machine, &(CornuScratch){ .memory = call->scratch });
+    CornuRecurrent   p = { .call = call };
+    const CornuQuery q = cornu__query_of(call);
+    lay_out(&p, &q, &(CornuScratch){ .memory = call->scratch });
     const int mask = !p.backward ? MASK : p.lstm ? LSTM_MASK : GRU_MASK;
     p.mask = call->op.in_count > mask ? call->in[mask] : NULL;
     p.stream = p.stream && !p.mask;   /* a masked step is written twice */
     p.packed = call->in[p.backward ? G_KERNEL : KERNEL];
     find_bias(&p);
-    p.pieces = p.batch ? pieces_of(&p, machine.threads) : 1;
+    p.pieces = p.batch ? pieces_of(&p, q.machine.threads) : 1;
     if (p.pieces > 1) run_divided(&p);
     else cornu__threads_run(call->threads, p.batch ? p.blocks : 0,
                             p.backward ? run_backwards : run_forwards, &p);

@@ -44,8 +44,7 @@ typedef struct {
 /* The dtype of lstm's cells; of gru, x'. */
 CornuDtype cornu__recurrent_cells(const CornuOpCall *op);
 
-void cornu__recurrent_find_sizes(CornuRecurrent *p, const CornuOpCall *op,
-                                 const CornuMachine *machine);
+void cornu__recurrent_find_sizes(CornuRecurrent *p, const CornuQuery *q);
 
 static inline int64_t cornu__recurrent_panel_width(const CornuRecurrent *p, int64_t unit)
 {
@@ -60,8 +59,7 @@ static inline int64_t cornu__recurrent_panel_offset(const CornuRecurrent *p, int
 }
 
 /* As CornuKernel's. */
-size_t cornu__recurrent_pack_bytes(const CornuOpCall *op, const CornuType *out_type,
-                                   const CornuMachine *machine);
+size_t cornu__recurrent_pack_bytes(const CornuQuery *q);
 void   cornu__recurrent_pack(const CornuKernelCall *call);
 
 /* y = x times `count` columns of a group from `unit` on, rounded up to registers, plus the bias. */

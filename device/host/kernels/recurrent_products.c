@@ -26,19 +26,18 @@ CornuDtype cornu__recurrent_cells(const CornuOpCall *op)
     return op->in[!is_lstm(op->id) ? X : is_backward(op->id) ? STATES : C0].dtype;
 }
 
-void cornu__recurrent_find_sizes(CornuRecurrent *p, const CornuOpCall *op,
-                                 const CornuMachine *machine)
+void cornu__recurrent_find_sizes(CornuRecurrent *p, const CornuQuery *q)
 {
-    const int64_t *h = op->in[is_backward(op->id) ? STATES : X].shape.extent;
-    p->lstm = is_lstm(op->id);
-    p->backward = is_backward(op->id);
-    p->reverse = op->attributes->recurrence.reverse;
-    p->gate_slope = (float)op->attributes->recurrence.gate_slope;
-    p->narrow = op->in[0].dtype == CORNU_BF16;
-    p->narrow_cells = cornu__recurrent_cells(op) == CORNU_BF16;
+    const int64_t *h = q->op->in[is_backward(q->op->id) ? STATES : X].shape.extent;
+    p->lstm = is_lstm(q->op->id);
+    p->backward = is_backward(q->op->id);
+    p->reverse = q->op->attributes->recurrence.reverse;
+    p->gate_slope = (float)q->op->attributes->recurrence.gate_slope;
+    p->narrow = q->op->in[0].dtype == CORNU_BF16;
+    p->narrow_cells = cornu__recurrent_cells(q->op) == CORNU_BF16;
     p->gates = p->lstm ? 4 : 3;
     p->batch = h[0], p->steps = h[1], p->units = p->backward ? h[2] : h[2] / p->gates;
-    p->how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
+    p->how = cornu__multiplication(q->machine.multiplier, q->op->in[0].dtype);
     p->products = p->how.products;
     p->cells = cornu__cells();
     p->groups = p->backward ? 1 : p->gates;
@@ -46,7 +45,7 @@ void cornu__recurrent_find_sizes(CornuRecurrent *p, const CornuOpCall *op,
     p->depth = ceil_divide(p->k, p->products->depth) * p->products->depth;
     p->padded = ceil_divide(p->units, p->products->lanes) * p->products->lanes;
     p->blocks = larger(1, smaller(p->batch / LEAST_ROWS,
-                                  larger(machine->threads, p->batch / ENOUGH_ROWS)));
+                                  larger(q->machine.threads, p->batch / ENOUGH_ROWS)));
     p->rows = ceil_divide(p->batch, p->blocks);
     p->stream = p->units % 16 == 0 &&
                 p->batch * p->steps * p->units * MOST_GATES * (p->narrow ? 2 : 4) >= STREAMED;
@@ -66,12 +65,10 @@ static size_t panels_bytes(const CornuRecurrent *p)
 }
 
 /* After the panels there is space for the parts of the kernel. */
-size_t cornu__recurrent_pack_bytes(const CornuOpCall *op, const CornuType *out_type,
-                                   const CornuMachine *machine)
+size_t cornu__recurrent_pack_bytes(const CornuQuery *q)
 {
-    (void)out_type;
     CornuRecurrent p;
-    cornu__recurrent_find_sizes(&p, op, machine);
+    cornu__recurrent_find_sizes(&p, q);
     return panels_bytes(&p) + cornu__parts_bytes(&p.how, p.gates * p.units * p.units);
 }
 
@@ -101,10 +98,10 @@ static void pack_rows(void *context, int64_t block, int thread)
 
 void cornu__recurrent_pack(const CornuKernelCall *call)
 {
-    Pack               pack = { .packed = call->out[0] };
-    const CornuMachine machine = cornu__machine_of(call);
-    CornuRecurrent    *p = &pack.recurrent;
-    cornu__recurrent_find_sizes(p, &call->op, &machine);
+    Pack             pack = { .packed = call->out[0] };
+    const CornuQuery q = cornu__query_of(call);
+    CornuRecurrent  *p = &pack.recurrent;
+    cornu__recurrent_find_sizes(p, &q);
     pack.kernel = cornu__all_parts(&p->how, call->threads,
                                    call->in[p->backward ? G_KERNEL : KERNEL],
                                    p->gates * p->units * p->units, pack.packed + panels_bytes(p));

@@ -220,15 +220,14 @@ static void reduce_matrix(Reduce *reduce)
     if (partial) combine_chunks(reduce, (CornuArray){ call->out_type[0], call->out[0] });
 }
 
-static size_t reduce_scratch(const CornuOpCall *call, const CornuType *out_type,
-                             const CornuMachine *machine)
+static size_t reduce_scratch(const CornuQuery *q)
 {
     Reduce       reduce;
     CornuScratch scratch = { 0 };
-    if (!is_fast(call) || !as_matrix(call, &reduce)) return 0;
+    if (!is_fast(q->op) || !as_matrix(q->op, &reduce)) return 0;
     cut(&reduce);
-    lay_out(&reduce, is_partial(&reduce, out_type->dtype), call->in[0].dtype == CORNU_BF16,
-            machine->threads, &scratch);
+    lay_out(&reduce, is_partial(&reduce, q->out_type->dtype), q->op->in[0].dtype == CORNU_BF16,
+            q->machine.threads, &scratch);
     return scratch.bytes;
 }
 
@@ -251,8 +250,7 @@ static int64_t integer_at(CornuArray x, int64_t i)
 }
 
 /* Offset of index i over the given axes. */
-static int64_t offset_of(int64_t i, int rank, const int64_t *extent,
-                         const int64_t *stride)
+static int64_t offset_of(int64_t i, int rank, const int64_t *extent, const int64_t *stride)
 {
     int64_t offset = 0;
     for (int k = rank - 1; k >= 0; k--) {
@@ -330,12 +328,9 @@ static CornuStatus reduce_sum(const CornuKernelCall *call) { return reduce(call,
 static CornuStatus reduce_max(const CornuKernelCall *call) { return reduce(call, true); }
 
 /* f16 becomes f32 first: an element at a time would be far slower. */
-static CornuDecline reduce_declines(const CornuOpCall *call, const CornuType *out_type,
-                                    const CornuMachine *machine)
+static CornuDecline reduce_declines(const CornuQuery *q)
 {
-    (void)out_type;
-    (void)machine;
-    return cornu__needs(call->in[0].dtype != CORNU_F16, "an operand other than f16");
+    return cornu__needs(q->op->in[0].dtype != CORNU_F16, "an operand other than f16");
 }
 
 const CornuKernel cornu__host_reduce_sum = {

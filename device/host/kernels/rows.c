@@ -19,8 +19,7 @@ enum {
     DIGITS = 1 << DIGIT
 };
 
-CornuStatus cornu__indices_check(const char *what, CornuArray indices, int64_t rows,
-                                 int64_t padded)
+CornuStatus cornu__indices_check(const char *what, CornuArray indices, int64_t rows, int64_t padded)
 {
     const int64_t count = cornu_type_count(indices.type);
     const int64_t least = padded == CORNU_PADDED_BELOW ? -1 : 0;
@@ -49,11 +48,9 @@ bool cornu__indices_ascend(CornuArray indices, int64_t rows)
 typedef struct { int32_t index, place; } Entry;
 
 /* Two lists of entries, counts of a digit. */
-static size_t unique_scratch(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
+static size_t unique_scratch(const CornuQuery *q)
 {
-    (void)out_type, (void)machine;
-    return 2 * (size_t)cornu_type_count(op->in[0]) * sizeof(Entry) + DIGITS * sizeof(int32_t);
+    return 2 * (size_t)cornu_type_count(q->op->in[0]) * sizeof(Entry) + DIGITS * sizeof(int32_t);
 }
 
 /* Sorts entries of `from` by one digit into `to`; false if they all have the same one. */

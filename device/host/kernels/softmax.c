@@ -26,13 +26,12 @@ typedef struct {
 static int64_t rows_together(int64_t classes) { return larger(1, TOGETHER / classes); }
 
 /* Rows of x, replaced by those of y, per thread. */
-static size_t softmax_scratch(const CornuOpCall *op, const CornuType *out_type,
-                              const CornuMachine *machine)
+static size_t softmax_scratch(const CornuQuery *q)
 {
-    const CornuShape shape = out_type->shape;
-    if (op->in[0].dtype != CORNU_BF16) return 0;
+    const CornuShape shape = q->out_type->shape;
+    if (q->op->in[0].dtype != CORNU_BF16) return 0;
     const int64_t classes = shape.extent[shape.rank - 1];
-    return (size_t)(machine->threads * rows_together(classes) * classes) * sizeof(float);
+    return (size_t)(q->machine.threads * rows_together(classes) * classes) * sizeof(float);
 }
 
 static void softmax_bf16(const Softmax *s, int64_t first, int64_t end, bool logarithm, float *wide)

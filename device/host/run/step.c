@@ -20,7 +20,7 @@ static CornuStatus run_step(const CornuPlan *plan, const CornuPlanStep *step,
     void *const       *out = addresses + step->out_first;
     const CornuType   *out_type = step->types + step->in_count;
     CornuEpilogue      epilogue = step->epilogue;
-    CornuType          types[CORNU_CALL_TYPES], pool_types[CORNU_MAX_INPUTS];
+    CornuType          types[CORNU_CALL_TYPES], pool_types[CORNU_CALL_TYPES];
     const void        *operands[CORNU_MAX_INPUTS] = { NULL };
     CornuOpCall        call, pool;
     switch (step->kind) {
@@ -28,9 +28,6 @@ static CornuStatus run_step(const CornuPlan *plan, const CornuPlanStep *step,
         return cornu__group_run(step->group, in, out, plan->host->threads, scratch);
     case CORNU_STEP_KERNEL:
         call = cornu__plan_call(plan, step, types, &out_type);
-        if (step->pool >= 0)
-            pool = cornu_program_call(plan->program, &plan->program->ops[step->pool],
-                                      pool_types);
         epilogue.bias = epilogue_operand(step, in, CORNU_EPILOGUE_BIAS);
         epilogue.scale = epilogue_operand(step, in, CORNU_EPILOGUE_SCALE);
         epilogue.shift = epilogue_operand(step, in, CORNU_EPILOGUE_SHIFT);
@@ -43,7 +40,7 @@ static CornuStatus run_step(const CornuPlan *plan, const CornuPlanStep *step,
             .shards = cornu__plan_shards(plan),
             .shard_stride = plan->operand_count, .block = step->block,
             .packed = step->packed >= 0,
-            .pool = step->pool < 0 ? NULL : &pool });
+            .pool = cornu__plan_pool(plan, step, pool_types, &pool) });
     case CORNU_STEP_PACK:
         call = cornu__plan_call(plan, step, types, &out_type);
         operands[step->kernel->packs] = in[0];

@@ -32,24 +32,25 @@ CornuAttributes cornu__widened_attributes(const CornuProgramOp *op)
     return a;
 }
 
-/* What kernels are asked about: a call, with the types that it points at. */
+/* A query, with what it points at. */
 typedef struct {
     CornuAttributes attributes;
-    CornuType       in[64], out[CORNU_MAX_OUTPUTS];
-    CornuOpCall     call;
-    CornuMachine    machine;
+    CornuType       in[64], pool_in[CORNU_MAX_INPUTS], out[CORNU_MAX_OUTPUTS];
+    CornuOpCall     call, pool;
+    CornuQuery      query;
 } Question;
 
 /* `wide`: with f32 for bf16 and f16. Only concat takes any number of operands; those beyond the
  * first are of the same kind. */
 static void ask(Question *q, const CornuHost *host, const CornuProgram *program,
-                const CornuProgramOp *op, bool wide)
+                const CornuProgramOp *op, const CornuProgramOp *pool, bool wide)
 {
     const int most = (int)(sizeof q->in / sizeof *q->in);
     q->attributes = wide ? cornu__widened_attributes(op) : op->attributes;
     q->call = (CornuOpCall){ op->id, &q->attributes, op->in_count < most ? op->in_count : most,
                              q->in };
-    q->machine = cornu__machine(host);
+    if (pool) q->pool = cornu_program_call(program, pool, q->pool_in);
+    q->query = (CornuQuery){ &q->call, q->out, cornu__machine(host), pool ? &q->pool : NULL };
     for (int i = 0; i < q->call.in_count; i++)
         q->in[i] = cornu_program_type(program, cornu_program_operands(program, op)[i]);
     for (int i = 0; i < op->out_count; i++)
@@ -71,16 +72,16 @@ static int kernels_of(const CornuHost *host, CornuOpId id, const CornuKernel **k
 }
 
 static const CornuKernel *kernel_taking(const CornuHost *host, const CornuProgram *program,
-                                        const CornuProgramOp *op, bool wide)
+                                        const CornuProgramOp *op, const CornuProgramOp *pool,
+                                        bool wide)
 {
     Question           q;
     const CornuKernel *kernels[CORNU_MOST_KERNELS];
     const int          count = kernels_of(host, op->id, kernels);
     if (count == 0) return NULL;
-    ask(&q, host, program, op, wide);
+    ask(&q, host, program, op, pool, wide);
     for (int i = 0; i < count; i++)
-        if (!cornu__kernel_declines(kernels[i], kernels[count - 1], &q.call, q.out,
-                                    &q.machine).needs)
+        if (!cornu__kernel_declines(kernels[i], kernels[count - 1], &q.query).needs)
             return kernels[i];
     return NULL;
 }
@@ -88,48 +89,19 @@ static const CornuKernel *kernel_taking(const CornuHost *host, const CornuProgra
 const CornuKernel *cornu__kernel_for(const CornuHost *host, const CornuProgram *program,
                                      const CornuProgramOp *op)
 {
-    return kernel_taking(host, program, op, false);
+    return kernel_taking(host, program, op, NULL, false);
 }
 
 const CornuKernel *cornu__widened_kernel_for(const CornuHost *host, const CornuProgram *program,
                                              const CornuProgramOp *op)
 {
-    return kernel_taking(host, program, op, true);
-}
-
-static bool joins(const CornuKernel *kernel, const CornuProgram *program,
-                  const CornuProgramOp *pool)
-{
-    CornuType in[2];   /* of a pool, or of its gradient */
-    if (!pool || !kernel->joins) return true;
-    for (int i = 0; i < pool->in_count; i++)
-        in[i] = cornu_program_type(program, cornu_program_operands(program, pool)[i]);
-    return kernel->joins(&(CornuOpCall){ pool->id, &pool->attributes, pool->in_count, in });
-}
-
-/* Of the kernel's form that is joined with the pooling. */
-static CornuDecline pooled_declines(const CornuKernel *kernel, const CornuKernel *last,
-                                    const Question *q, const CornuProgram *program,
-                                    const CornuProgramOp *pool)
-{
-    if (!kernel->pooled) return cornu__needs(false, "a step of its own for the pooling");
-    const CornuDecline decline = cornu__kernel_declines(kernel->pooled, last, &q->call, q->out,
-                                                        &q->machine);
-    if (decline.needs || joins(kernel->pooled, program, pool)) return decline;
-    return cornu__needs(false, "windows of two by two");
+    return kernel_taking(host, program, op, NULL, true);
 }
 
 const CornuKernel *cornu__pooled_kernel_for(const CornuHost *host, const CornuProgram *program,
                                             const CornuProgramOp *op, const CornuProgramOp *pool)
 {
-    Question           q;
-    const CornuKernel *kernels[CORNU_MOST_KERNELS];
-    const int          count = kernels_of(host, op->id, kernels);
-    ask(&q, host, program, op, false);
-    for (int i = 0; i < count; i++)
-        if (!pooled_declines(kernels[i], kernels[count - 1], &q, program, pool).needs)
-            return kernels[i]->pooled;
-    return NULL;
+    return kernel_taking(host, program, op, pool, false);
 }
 
 int cornu__declined(const CornuHost *host, const CornuProgram *program, const CornuProgramOp *op,
@@ -139,14 +111,12 @@ int cornu__declined(const CornuHost *host, const CornuProgram *program, const Co
     const CornuKernel *kernels[CORNU_MOST_KERNELS];
     const int          count = kernels_of(host, op->id, kernels);
     int                i = 0;
-    ask(&q, host, program, op, false);
+    ask(&q, host, program, op, pool, false);
     for (; i < count; i++) {
-        const CornuKernel *kernel = kernels[i], *last = kernels[count - 1];
-        if (taken && (taken == kernel || taken == kernel->pooled || taken == kernel->summed)) break;
-        to[i].kernel = kernel->name;
-        cornu__decline_print(pool ? pooled_declines(kernel, last, &q, program, pool)
-                                  : cornu__kernel_declines(kernel, last, &q.call, q.out,
-                                                           &q.machine), to[i].why);
+        if (taken && (taken == kernels[i] || taken == kernels[i]->summed)) break;
+        to[i].kernel = kernels[i]->name;
+        cornu__decline_print(cornu__kernel_declines(kernels[i], kernels[count - 1], &q.query),
+                             to[i].why);
     }
     return i;
 }

@@ -24,8 +24,8 @@ typedef struct {
 CornuMachine cornu__machine(const CornuHost *host);
 
 /* The kernel that takes this op of the program, NULL if there is none; the one that takes it joined
- * with a pooling, this one or, if NULL, any; the one that takes it if every bf16 and f16 among its
- * types were f32. */
+ * with a pooling or its gradient; the one that takes it if every bf16 and f16 among its types were
+ * f32. */
 const CornuKernel *cornu__kernel_for(const CornuHost *host, const CornuProgram *program,
                                      const CornuProgramOp *op);
 const CornuKernel *cornu__pooled_kernel_for(const CornuHost *host, const CornuProgram *program,

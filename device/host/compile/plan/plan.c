@@ -109,6 +109,14 @@ CornuOpCall cornu__plan_call(const CornuPlan *plan, const CornuPlanStep *step,
     return cornu_program_call(plan->program, op, types);
 }
 
+const CornuOpCall *cornu__plan_pool(const CornuPlan *plan, const CornuPlanStep *step,
+                                    CornuType types[CORNU_CALL_TYPES], CornuOpCall *call)
+{
+    if (step->pool < 0) return NULL;
+    *call = cornu_program_call(plan->program, &plan->program->ops[step->pool], types);
+    return call;
+}
+
 void cornu__plan_addresses(const CornuPlan *plan, int shard, void *const *inputs,
                            void *const *outputs, const CornuRegions *regions,
                            void **addresses)

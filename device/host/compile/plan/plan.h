@@ -161,6 +161,10 @@ enum { CORNU_CALL_TYPES = CORNU_MAX_INPUTS + 1 };
 CornuOpCall cornu__plan_call(const CornuPlan *plan, const CornuPlanStep *step,
                              CornuType types[CORNU_CALL_TYPES], const CornuType **out_type);
 
+/* The pooling joined with a kernel step, made in `call` and `types`; NULL: there is none. */
+const CornuOpCall *cornu__plan_pool(const CornuPlan *plan, const CornuPlanStep *step,
+                                    CornuType types[CORNU_CALL_TYPES], CornuOpCall *call);
+
 /* The memory of the regions that a run has for itself, and of what all runs share. */
 typedef struct { char *arena, *packed, *sums, *fixed; } CornuRegions;
 

@@ -135,15 +135,15 @@ static int64_t pooled_row(const CornuDirect *c)
 }
 
 /* Sizes, and the parts of the scratch memory. */
-static void lay_out(CornuDirect *c, const CornuOpCall *op, const CornuType *out_type,
-                    const CornuMachine *machine, bool unpools, CornuScratch *scratch)
+static void lay_out(CornuDirect *c, const CornuQuery *q, CornuScratch *scratch)
 {
-    cornu__direct_find_extents(c, op, out_type, machine->multiplier);
-    const int64_t threads = machine->threads;
+    cornu__direct_find_extents(c, q->op, q->out_type, q->machine.multiplier);
+    c->pools = cornu__query_pools(q);
+    const int64_t threads = q->machine.threads;
     const int64_t images = smaller(c->walk.batch, c->products->tile_rows);
     c->maps_count = images * c->walk.axis[0].out * c->walk.axis[1].out * c->walk.out_channels;
-    if (out_type->dtype == CORNU_BF16) c->maps_count = ceil_divide(c->maps_count, 2);
-    find_copies(c, &op->in[0], images, unpools);
+    if (q->out_type->dtype == CORNU_BF16) c->maps_count = ceil_divide(c->maps_count, 2);
+    find_copies(c, &q->op->in[0], images, cornu__query_unpools(q));
     c->x = cornu__take(scratch, (size_t)(threads * c->x_bytes));
     c->unpool_scratch = cornu__take_floats(scratch, threads * c->unpool_count);
     cornu__take_line(scratch);
@@ -156,30 +156,11 @@ static void lay_out(CornuDirect *c, const CornuOpCall *op, const CornuType *out_
     c->maps = cornu__take_floats(scratch, c->pools ? threads * (c->maps_count + pooled_row(c)) : 0);
 }
 
-static size_t conv2d_scratch(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
+static size_t conv2d_scratch(const CornuQuery *q)
 {
     CornuDirect  c = { 0 };
     CornuScratch scratch = { 0 };
-    lay_out(&c, op, out_type, machine, false, &scratch);
-    return scratch.bytes;
-}
-
-static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
-                               const CornuMachine *machine)
-{
-    CornuDirect  c = { 0 };
-    CornuScratch scratch = { 0 };
-    lay_out(&c, op, out_type, machine, true, &scratch);
-    return scratch.bytes;
-}
-
-static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
-{
-    CornuDirect  c = { .pools = true };
-    CornuScratch scratch = { 0 };
-    lay_out(&c, op, out_type, machine, false, &scratch);
+    lay_out(&c, q, &scratch);
     return scratch.bytes;
 }
 
@@ -547,13 +528,11 @@ static void convolve(void *context, int64_t block, int thread)
 
 static CornuStatus conv2d(const CornuKernelCall *call)
 {
-    const bool         unpools = call->pool && call->pool->id == CORNU_OP_MAX_POOL2D_GRAD;
-    CornuUnpool        unpool;
-    CornuDirect        c = { .call = call, .panels = call->in[unpools ? 2 : 1],
-                             .pools = call->pool && !unpools };
-    const CornuMachine machine = cornu__machine_of(call);
-    lay_out(&c, &call->op, call->out_type, &machine, unpools,
-            &(CornuScratch){ .memory = call->scratch });
+    const CornuQuery q = cornu__query_of(call);
+    const bool       unpools = cornu__query_unpools(&q);
+    CornuUnpool      unpool;
+    CornuDirect      c = { .call = call, .panels = call->in[unpools ? 2 : 1] };
+    lay_out(&c, &q, &(CornuScratch){ .memory = call->scratch });
     const CornuAxis *height = &c.walk.axis[0];
     c.along_width = c.gather || rows_along_width(&c);
     for (int64_t j = 0; j < c.walk.axis[1].out && c.along_width && !c.gather && is_dense(&c); j++)
@@ -561,7 +540,7 @@ static CornuStatus conv2d(const CornuKernelCall *call)
     c.groups = c.along_width ? c.walk.batch : ceil_divide(c.walk.batch, c.products->tile_rows);
     c.slabs = smaller(height->out, ceil_divide(unpools ? FEW_UNITS : UNITS, larger(1, c.groups)));
     if (c.by_column && !unpools)   /* few and high ones have few tiles beside padding */
-        c.slabs = smaller(c.slabs, ceil_divide(2 * machine.threads, larger(1, c.groups)));
+        c.slabs = smaller(c.slabs, ceil_divide(2 * q.machine.threads, larger(1, c.groups)));
     if (unpools) {
         cornu__unpool_start(&unpool, call, 0, c.unpool_scratch, c.unpool_count);
         c.unpool = &unpool;
@@ -572,7 +551,7 @@ static CornuStatus conv2d(const CornuKernelCall *call)
         /* Of few images several threads take one, unless they would compute rows twice. */
         c.slabs = c.pool.height.stride < c.pool.height.size ? 1
                 : smaller(c.pool.height.out,
-                          ceil_divide(2 * machine.threads, larger(1, c.groups)));
+                          ceil_divide(2 * q.machine.threads, larger(1, c.groups)));
     }
     cornu__biases(call->epilogue, call->out_type->dtype, c.walk.out_channels, c.padded, c.bias);
     c.scales = cornu__scales(call->epilogue, c.walk.out_channels, c.padded, c.bias + c.padded);
@@ -582,36 +561,26 @@ static CornuStatus conv2d(const CornuKernelCall *call)
 }
 
 /* Of an image, or of a position if all taps met one. */
-static double direct_cost(const CornuOpCall *op, const CornuType *out_type,
-                          const CornuMachine *machine, CornuCost cost)
+static double direct_cost(const CornuQuery *q, CornuCost cost)
 {
-    const CornuMultiplication how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
-    const CornuWalk           walk = cornu__walk(op, out_type);
+    const CornuMultiplication how = cornu__multiplication(q->machine.multiplier,
+                                                          q->op->in[0].dtype);
+    const CornuWalk           walk = cornu__walk(q->op, q->out_type);
     if (cost == CORNU_COST_MULTIPLIES) return cornu__direct_multiplies(&walk);
     return (double)(walk.axis[0].taps * walk.axis[1].taps *
                     ceil_divide(walk.out_channels, how.products->lanes) *
                     cornu__sum_steps(&how, walk.in_channels));
 }
 
-static const CornuKernel pooled = {
-    .name = "conv2d_direct", .declines = cornu__product_declines, .scratch = pooled_scratch,
-    .run = conv2d, .takes_epilogue = true,
-    .pack_bytes = cornu__direct_pack_bytes, .pack = cornu__direct_pack, .packs = 1,
-};
 const CornuKernel cornu__host_conv2d = {
     .name = "conv2d_direct", .declines = cornu__product_declines, .cost = direct_cost,
-    .scratch = conv2d_scratch, .run = conv2d, .takes_epilogue = true, .takes_scale = true,
-    .pack_bytes = cornu__direct_pack_bytes, .pack = cornu__direct_pack, .packs = 1,
-    .pooled = &pooled,
-};
-static const CornuKernel unpooled = {
-    .name = "conv2d_direct", .declines = cornu__product_unpool_declines,
-    .scratch = unpooled_scratch, .run = conv2d, .takes_gate = true,
+    .joins = cornu__takes_all, .scratch = conv2d_scratch, .run = conv2d,
+    .takes_epilogue = true, .takes_scale = true,
     .pack_bytes = cornu__direct_pack_bytes, .pack = cornu__direct_pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_grad_input = {
     .name = "conv2d_direct", .declines = cornu__product_declines, .cost = direct_cost,
-    .scratch = conv2d_scratch, .run = conv2d, .takes_gate = true,
+    .joins = cornu__product_unpool_declines, .scratch = conv2d_scratch, .run = conv2d,
+    .takes_gate = true,
     .pack_bytes = cornu__direct_pack_bytes, .pack = cornu__direct_pack, .packs = 1,
-    .pooled = CORNU__FULL(&unpooled, NULL),
 };

@@ -63,8 +63,7 @@ static inline int64_t cornu__direct_panel_offset(const CornuDirect *c, int64_t n
 }
 
 /* As CornuKernel's. */
-size_t cornu__direct_pack_bytes(const CornuOpCall *op, const CornuType *out_type,
-                                const CornuMachine *machine);
+size_t cornu__direct_pack_bytes(const CornuQuery *q);
 void   cornu__direct_pack(const CornuKernelCall *call);
 
 #endif

@@ -111,30 +111,21 @@ static void find_extents(Columns *c, const CornuOpCall *op, const CornuType *out
     c->depth = round_up(c->walk.in_channels, c->products->depth);
 }
 
-static CornuDecline few_declines(const CornuOpCall *op, const CornuType *out_type,
-                                 const CornuMachine *machine)
+static CornuDecline few_declines(const CornuQuery *q)
 {
-    const CornuDecline decline = cornu__product_declines(op, out_type, machine);
-    if (decline.needs || op->id != CORNU_OP_CONV2D) return decline;
-    const CornuWalk walk = cornu__walk(op, out_type);
+    const CornuDecline decline = cornu__product_declines(q);
+    if (decline.needs || q->op->id != CORNU_OP_CONV2D) return decline;
+    const CornuWalk walk = cornu__walk(q->op, q->out_type);
     return cornu__needs(walk.axis[0].stride == 1 && walk.axis[1].stride == 1, "strides of 1");
-}
-
-static CornuDecline unpooled_declines(const CornuOpCall *op, const CornuType *out_type,
-                                      const CornuMachine *machine)
-{
-    const CornuDecline decline = few_declines(op, out_type, machine);
-    return decline.needs ? decline : cornu__product_unpool_declines(op, out_type, machine);
 }
 
 /* Of a position of d_y, by the number of steps on registers: an addition counts like a multiply-add
  * or, on tile registers, like a step of 32 elements. */
-static double few_cost(const CornuOpCall *op, const CornuType *out_type,
-                       const CornuMachine *machine, CornuCost cost)
+static double few_cost(const CornuQuery *q, CornuCost cost)
 {
     Columns c;
     (void)cost;
-    find_extents(&c, op, out_type, machine->multiplier);
+    find_extents(&c, q->op, q->out_type, q->machine.multiplier);
     const int64_t taps = c.walk.axis[0].taps * c.walk.axis[1].taps;
     const int64_t additions = taps * ceil_divide(c.walk.out_channels, CORNU_COL2IM_QUAD);
     const int64_t storing = cornu__sums_on_tiles(&c.how) ? STORING : 0;
@@ -158,46 +149,36 @@ static void cut(Columns *c)
 }
 
 /* Sizes, and the parts of the scratch memory, each of whole lines of the cache. */
-static void lay_out(Columns *c, const CornuOpCall *op, const CornuType *out_type,
-                    const CornuMachine *machine, bool unpools, CornuScratch *scratch)
+static void lay_out(Columns *c, const CornuQuery *q, CornuScratch *scratch)
 {
     enum { LINE = 16 };   /* floats */
-    find_extents(c, op, out_type, machine->multiplier);
+    const bool unpools = cornu__query_unpools(q);
+    find_extents(c, q->op, q->out_type, q->machine.multiplier);
     const int64_t d_y_image = c->walk.axis[0].in * c->walk.axis[1].in * c->walk.in_channels;
     cut(c);
-    const size_t threads = (size_t)machine->threads;
+    const size_t threads = (size_t)q->machine.threads;
     c->p_count = round_up(c->rows * c->positions * c->padded + CORNU_COL2IM_BEYOND, LINE);
-    c->row_count = out_type->dtype == CORNU_BF16 ? round_up(c->strip_row, LINE) : 0;
+    c->row_count = q->out_type->dtype == CORNU_BF16 ? round_up(c->strip_row, LINE) : 0;
     c->tap_count = round_up(c->column_count + c->walk.axis[0].taps * c->walk.axis[1].taps, LINE);
     c->x_bytes = cornu__parts_bytes(&c->how, c->positions * c->walk.in_channels);
-    c->unpool_count = unpools ? round_up(cornu__unpool_scratch(&op->in[0]), LINE) : 0;
+    c->unpool_count = unpools ? round_up(cornu__unpool_scratch(&q->op->in[0]), LINE) : 0;
     c->map_bytes = unpools ? (size_t)round_up(d_y_image, 2 * LINE) *
-                             cornu_dtype_size(op->in[0].dtype) : 0;
+                             cornu_dtype_size(q->op->in[0].dtype) : 0;
     c->zeros = cornu__take_floats(scratch, round_up(c->padded, LINE));
     c->bias = cornu__take_floats(scratch, round_up(c->walk.out_channels, LINE));
-    c->p = cornu__take_floats(scratch, machine->threads * c->p_count);
-    c->row = cornu__take_floats(scratch, machine->threads * c->row_count);
+    c->p = cornu__take_floats(scratch, q->machine.threads * c->p_count);
+    c->row = cornu__take_floats(scratch, q->machine.threads * c->row_count);
     c->taps = cornu__take(scratch, threads * (size_t)c->tap_count * sizeof *c->taps);
     c->x = cornu__take(scratch, threads * c->x_bytes);
-    c->unpool_scratch = cornu__take_floats(scratch, machine->threads * c->unpool_count);
+    c->unpool_scratch = cornu__take_floats(scratch, q->machine.threads * c->unpool_count);
     c->map = cornu__take(scratch, threads * c->map_bytes);
 }
 
-static size_t few_scratch(const CornuOpCall *op, const CornuType *out_type,
-                          const CornuMachine *machine)
+static size_t few_scratch(const CornuQuery *q)
 {
     Columns      c;
     CornuScratch scratch = { 0 };
-    lay_out(&c, op, out_type, machine, false, &scratch);
-    return scratch.bytes;
-}
-
-static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
-                               const CornuMachine *machine)
-{
-    Columns      c;
-    CornuScratch scratch = { 0 };
-    lay_out(&c, op, out_type, machine, true, &scratch);
+    lay_out(&c, q, &scratch);
     return scratch.bytes;
 }
 
@@ -224,13 +205,12 @@ static size_t panels_bytes(const Columns *c)
     return ((size_t)panel_offset(c, c->padded) + 63) / 64 * 64;
 }
 
-static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
-                         const CornuMachine *machine)
+static size_t pack_bytes(const CornuQuery *q)
 {
     Columns c;
-    find_extents(&c, op, out_type, machine->multiplier);
-    return panels_bytes(&c) + cornu__parts_bytes(&c.how, cornu_type_count(op->in[1])) +
-           (c.forward ? cornu_type_bytes(op->in[1]) : 0);
+    find_extents(&c, q->op, q->out_type, q->machine.multiplier);
+    return panels_bytes(&c) + cornu__parts_bytes(&c.how, cornu_type_count(q->op->in[1])) +
+           (c.forward ? cornu_type_bytes(q->op->in[1]) : 0);
 }
 
 /* The filter (h, w, C, F) of a convolution as that of a gradient, (h, w, F, C), its taps in reverse
@@ -416,11 +396,10 @@ static void make_strip(void *context, int64_t block, int thread)
 
 static CornuStatus few(const CornuKernelCall *call)
 {
-    CornuUnpool        unpool;
-    Columns            c = { .call = call, .panels = call->in[call->pool ? 2 : 1] };
-    const CornuMachine machine = cornu__machine_of(call);
-    lay_out(&c, &call->op, call->out_type, &machine, call->pool,
-            &(CornuScratch){ .memory = call->scratch });
+    const CornuQuery q = cornu__query_of(call);
+    CornuUnpool      unpool;
+    Columns          c = { .call = call, .panels = call->in[call->pool ? 2 : 1] };
+    lay_out(&c, &q, &(CornuScratch){ .memory = call->scratch });
     if (call->pool) {
         cornu__unpool_start(&unpool, call, 0, c.unpool_scratch, c.unpool_count);
         c.unpool = &unpool;
@@ -437,14 +416,8 @@ const CornuKernel cornu__host_conv2d_few = {
     .compares = CORNU_COST_STEPS, .scratch = few_scratch, .run = few,
     .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
-static const CornuKernel unpooled = {
-    .name = "conv2d_few", .declines = unpooled_declines, .cost = few_cost,
-    .compares = CORNU_COST_STEPS, .scratch = unpooled_scratch, .run = few,
-    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-};
 const CornuKernel cornu__host_conv2d_grad_input_few = {
     .name = "conv2d_few", .declines = few_declines, .cost = few_cost,
-    .compares = CORNU_COST_STEPS, .scratch = few_scratch, .run = few,
-    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .pooled = CORNU__FULL(&unpooled, NULL),
+    .compares = CORNU_COST_STEPS, .joins = cornu__product_unpool_declines, .scratch = few_scratch,
+    .run = few, .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };

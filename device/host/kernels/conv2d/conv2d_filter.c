@@ -78,12 +78,12 @@ static void cut_batch(CornuFilterGradient *g, int64_t piece, int64_t shards)
     g->piece_images = ceil_divide(g->piece_images, depth) * depth;
 }
 
-static CornuFilterGradient find_extents(const CornuOpCall *op, const CornuType *out_type,
-                                        const CornuMachine *machine)
+CornuFilterGradient cornu__filter_gradient(const CornuQuery *q)
 {
     CornuFilterGradient g = {
-        .op = op, .how = cornu__multiplication(machine->multiplier, op->in[0].dtype),
-        .walk = cornu__walk(op, out_type),
+        .op = q->op, .pooled = q->pool,
+        .how = cornu__multiplication(q->machine.multiplier, q->op->in[0].dtype),
+        .walk = cornu__walk(q->op, q->out_type),
     };
     const CornuAxis *height = &g.walk.axis[0], *width = &g.walk.axis[1];
     g.products = g.how.products;
@@ -95,7 +95,7 @@ static CornuFilterGradient find_extents(const CornuOpCall *op, const CornuType *
                              4 * height->out * width->out * g.padded <= FAR_BYTES);
     g.layers = g.how.passes > 1 ? 2 : 1;
     g.in_place = g.layers == 1 && g.padded == g.walk.out_channels &&
-                 out_type->dtype == CORNU_F32;
+                 q->out_type->dtype == CORNU_F32;
     return g;
 }
 
@@ -105,8 +105,7 @@ static int64_t image_bytes(const CornuFilterGradient *g, int64_t x_copy, int64_t
     return 4 * g->how.parts / g->products->depth * (x_copy + y_copy);
 }
 
-void cornu__filter_cut_batch(CornuFilterGradient *g, int64_t x_copy, int64_t y_copy,
-                             int64_t shards)
+void cornu__filter_cut_batch(CornuFilterGradient *g, int64_t x_copy, int64_t y_copy, int64_t shards)
 {
     const int64_t depth = g->products->depth;
     const int64_t piece = larger(1, PIECE_BYTES / larger(1, image_bytes(g, x_copy, y_copy)));
@@ -158,26 +157,21 @@ static void lay_out(CornuFilterGradient *g, const CornuMachine *machine, CornuSc
 }
 
 /* The gradient of a pool is made in place of the copy, so nothing may need padding or splitting. */
-CornuDecline cornu__filter_declines(const CornuOpCall *op, const CornuType *out_type,
-                                    const CornuMachine *machine, bool pooled,
-                                    CornuFilterGradient *g)
+CornuDecline cornu__filter_declines(const CornuQuery *q)
 {
-    const CornuDecline decline = pooled ? cornu__product_unpool_declines(op, out_type, machine)
-                                        : cornu__product_declines(op, out_type, machine);
+    if (!q->pool) return cornu__product_declines(q);
+    const CornuDecline decline = cornu__product_unpool_declines(q);
     if (decline.needs) return decline;
-    *g = find_extents(op, out_type, machine);
-    return cornu__needs(!pooled || g->padded == g->walk.out_channels,
-                        "filters that fill registers");
+    const CornuFilterGradient g = cornu__filter_gradient(q);
+    return cornu__needs(g.padded == g.walk.out_channels, "filters that fill registers");
 }
 
-size_t cornu__filter_scratch(const CornuFilterSums *by, const CornuOpCall *op,
-                             const CornuType *out_type, const CornuMachine *machine, bool pooled)
+size_t cornu__filter_scratch(const CornuFilterSums *by, const CornuQuery *q)
 {
-    CornuFilterGradient g = find_extents(op, out_type, machine);
+    CornuFilterGradient g = cornu__filter_gradient(q);
     CornuScratch        scratch = { 0 };
     g.by = by;
-    g.pooled = pooled;
-    lay_out(&g, machine, &scratch);
+    lay_out(&g, &q->machine, &scratch);
     return scratch.bytes;
 }
 
@@ -403,12 +397,11 @@ static void add_chunks(void *context, int64_t block, int thread)
 
 CornuStatus cornu__filter_run(const CornuFilterSums *by, const CornuKernelCall *call)
 {
-    const CornuMachine  machine = cornu__machine_of(call);
-    CornuFilterGradient g = find_extents(&call->op, call->out_type, &machine);
+    const CornuQuery    q = cornu__query_of(call);
+    CornuFilterGradient g = cornu__filter_gradient(&q);
     g.by = by;
     g.call = call;
-    g.pooled = call->pool;
-    lay_out(&g, &machine, &(CornuScratch){ .memory = call->scratch });
+    lay_out(&g, &q.machine, &(CornuScratch){ .memory = call->scratch });
     if (g.pooled) cornu__unpool_start(&g.unpool, call, 1, g.unpool_scratch, g.unpool_count);
     cornu__threads_run(call->threads, g.chunks * g.shares, sum_share, &g);
     if (g.chunks > 1 || !g.in_place)
@@ -421,50 +414,21 @@ CornuStatus cornu__filter_run(const CornuFilterSums *by, const CornuKernelCall *
 
 static const CornuFilterSums sums_of = { cut, sum_piece };
 
-static CornuDecline declines(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
+static double filter_cost(const CornuQuery *q, CornuCost cost)
 {
-    CornuFilterGradient g;
-    return cornu__filter_declines(op, out_type, machine, false, &g);
-}
-
-static CornuDecline pooled_declines(const CornuOpCall *op, const CornuType *out_type,
-                                    const CornuMachine *machine)
-{
-    CornuFilterGradient g;
-    return cornu__filter_declines(op, out_type, machine, true, &g);
-}
-
-static double filter_cost(const CornuOpCall *op, const CornuType *out_type,
-                          const CornuMachine *machine, CornuCost cost)
-{
-    const CornuWalk walk = cornu__walk(op, out_type);
-    (void)machine, (void)cost;
+    const CornuWalk walk = cornu__walk(q->op, q->out_type);
+    (void)cost;
     return (double)walk.batch * cornu__direct_multiplies(&walk);
 }
 
-static size_t scratch(const CornuOpCall *op, const CornuType *out_type,
-                      const CornuMachine *machine)
-{
-    return cornu__filter_scratch(&sums_of, op, out_type, machine, false);
-}
-
-static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
-{
-    return cornu__filter_scratch(&sums_of, op, out_type, machine, true);
-}
+static size_t scratch(const CornuQuery *q) { return cornu__filter_scratch(&sums_of, q); }
 
 static CornuStatus grad_filter(const CornuKernelCall *call)
 {
     return cornu__filter_run(&sums_of, call);
 }
 
-static const CornuKernel pooled = {
-    .name = "conv2d_filter", .declines = pooled_declines, .scratch = pooled_scratch,
-    .run = grad_filter,
-};
 const CornuKernel cornu__host_conv2d_grad_filter = {
-    .name = "conv2d_filter", .declines = declines, .cost = filter_cost, .scratch = scratch,
-    .run = grad_filter, .pooled = &pooled,
+    .name = "conv2d_filter", .declines = cornu__filter_declines, .cost = filter_cost,
+    .joins = cornu__takes_all, .scratch = scratch, .run = grad_filter,
 };

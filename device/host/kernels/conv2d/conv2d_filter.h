@@ -71,14 +71,12 @@ static inline bool cornu__filter_short_tiles(const CornuFilterGradient *g)
 
 /* ---- conv2d_filter.c ---- */
 
-/* As CornuKernel's; what the op alone tells is then in g, and of a kernel that is joined with a
- * max pooling `pooled` is true. */
-CornuDecline cornu__filter_declines(const CornuOpCall *op, const CornuType *out_type,
-                                    const CornuMachine *machine, bool pooled,
-                                    CornuFilterGradient *g);
-size_t       cornu__filter_scratch(const CornuFilterSums *by, const CornuOpCall *op,
-                                   const CornuType *out_type, const CornuMachine *machine,
-                                   bool pooled);
+/* What the query alone tells. */
+CornuFilterGradient cornu__filter_gradient(const CornuQuery *q);
+
+/* As CornuKernel's. */
+CornuDecline cornu__filter_declines(const CornuQuery *q);
+size_t       cornu__filter_scratch(const CornuFilterSums *by, const CornuQuery *q);
 CornuStatus  cornu__filter_run(const CornuFilterSums *by, const CornuKernelCall *call);
 
 /* Cuts the batch into chunks, and these into pieces of which copies, of so many elements for an

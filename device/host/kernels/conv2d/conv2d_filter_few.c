@@ -47,32 +47,30 @@ static void exchange(const CornuOpCall *op, const CornuType *out_type, Exchanged
     to->out.shape.extent[3] = out_type->shape.extent[2];
 }
 
-static CornuDecline few_declines(const CornuOpCall *op, const CornuType *out_type,
-                                 const CornuMachine *machine)
+static CornuDecline few_declines(const CornuQuery *q)
 {
-    const int64_t     *filter = out_type->shape.extent;
-    const CornuDecline decline = cornu__product_declines(op, out_type, machine);
+    const int64_t     *filter = q->out_type->shape.extent;
+    const CornuDecline decline = cornu__product_declines(q);
     if (decline.needs) return decline;
     if (filter[3] >= FEW) return cornu__needs_most(FEW - 1, "filters", filter[3]);
     if (filter[2] < MANY) return cornu__needs_least(MANY, "channels", filter[2]);
-    const CornuWalk walk = cornu__walk(op, out_type);
+    const CornuWalk walk = cornu__walk(q->op, q->out_type);
     return cornu__needs(walk.axis[0].stride == 1 && walk.axis[1].stride == 1, "strides of 1");
 }
 
 /* The one that sums the exchanged call, whose x has too few channels to be packed otherwise. */
-static const CornuKernel *kernel_of(const Exchanged *exchanged, const CornuMachine *machine)
+static const CornuKernel *kernel_of(const CornuQuery *exchanged)
 {
     const CornuKernel *tiles = &cornu__host_conv2d_grad_filter_tiles;
-    return tiles->declines(&exchanged->op, &exchanged->out, machine).needs
-         ? &cornu__host_conv2d_grad_filter : tiles;
+    return tiles->declines(exchanged).needs ? &cornu__host_conv2d_grad_filter : tiles;
 }
 
-static size_t scratch(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
+static size_t scratch(const CornuQuery *q)
 {
-    Exchanged exchanged;
-    exchange(op, out_type, &exchanged);
-    return cornu__aligned(cornu_type_bytes(*out_type)) +
-           kernel_of(&exchanged, machine)->scratch(&exchanged.op, &exchanged.out, machine);
+    Exchanged        exchanged;
+    const CornuQuery inner = { &exchanged.op, &exchanged.out, q->machine, NULL };
+    exchange(q->op, q->out_type, &exchanged);
+    return cornu__aligned(cornu_type_bytes(*q->out_type)) + kernel_of(&inner)->scratch(&inner);
 }
 
 /* Taps in the reverse order, channels before filters. */
@@ -93,16 +91,16 @@ static void turn(const CornuKernelCall *call, const void *from)
 
 static CornuStatus grad_filter(const CornuKernelCall *call)
 {
-    const CornuMachine machine = cornu__machine_of(call);
-    Exchanged          exchanged;
-    CornuKernelCall    inner = *call;
+    Exchanged       exchanged;
+    CornuKernelCall inner = *call;
     exchange(&call->op, call->out_type, &exchanged);
     inner.op = exchanged.op;
     inner.out_type = &exchanged.out;
     inner.in = (const void *const[]){ call->in[1], call->in[0] };
     inner.out = (void *const[]){ call->scratch };
     inner.scratch = (char *)call->scratch + cornu__aligned(cornu_type_bytes(*call->out_type));
-    CORNU__TRY(kernel_of(&exchanged, &machine)->run(&inner));
+    const CornuQuery q = cornu__query_of(&inner);
+    CORNU__TRY(kernel_of(&q)->run(&inner));
     turn(call, call->scratch);
     return CORNU_OK;
 }

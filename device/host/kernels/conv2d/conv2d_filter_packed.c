@@ -76,12 +76,11 @@ static bool multiplies_wide(const CornuProducts *products)
     return products->lanes == WIDE_LANES && !cornu__cpu()->halves;
 }
 
-static CornuDecline packed_declines(const CornuOpCall *op, const CornuType *out_type,
-                                    const CornuMachine *machine, bool pooled)
+static CornuDecline packed_declines(const CornuQuery *q)
 {
-    CornuFilterGradient g;
-    const CornuDecline  decline = cornu__filter_declines(op, out_type, machine, pooled, &g);
+    const CornuDecline decline = cornu__filter_declines(q);
     if (decline.needs) return decline;
+    const CornuFilterGradient g = cornu__filter_gradient(q);
     if (g.products->depth > 1 || !g.how.in_place) return cornu__needs(false, "products of f32");
     const bool is_short = cornu__filter_short_tiles(&g);
     if (!is_short && !multiplies_wide(g.products))
@@ -369,40 +368,14 @@ static void sum(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t share,
 
 static const CornuFilterSums sums_of = { cut, sum };
 
-static CornuDecline declines(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
-{
-    return packed_declines(op, out_type, machine, false);
-}
-
-static CornuDecline pooled_declines(const CornuOpCall *op, const CornuType *out_type,
-                                    const CornuMachine *machine)
-{
-    return packed_declines(op, out_type, machine, true);
-}
-
-static size_t scratch(const CornuOpCall *op, const CornuType *out_type,
-                      const CornuMachine *machine)
-{
-    return cornu__filter_scratch(&sums_of, op, out_type, machine, false);
-}
-
-static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
-{
-    return cornu__filter_scratch(&sums_of, op, out_type, machine, true);
-}
+static size_t scratch(const CornuQuery *q) { return cornu__filter_scratch(&sums_of, q); }
 
 static CornuStatus grad_filter(const CornuKernelCall *call)
 {
     return cornu__filter_run(&sums_of, call);
 }
 
-static const CornuKernel pooled = {
-    .name = "conv2d_filter_packed", .declines = pooled_declines, .scratch = pooled_scratch,
-    .run = grad_filter,
-};
 const CornuKernel cornu__host_conv2d_grad_filter_packed = {
-    .name = "conv2d_filter_packed", .declines = declines, .scratch = scratch, .run = grad_filter,
-    .pooled = &pooled,
+    .name = "conv2d_filter_packed", .declines = packed_declines, .joins = cornu__takes_all,
+    .scratch = scratch, .run = grad_filter,
 };

@@ -222,20 +222,13 @@ static void sum(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t share,
 
 static const CornuFilterSums sums_of = { cut, sum };
 
-static CornuDecline declines(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
+static CornuDecline pooled_declines(const CornuQuery *q)
 {
-    (void)op, (void)out_type, (void)machine;
-    return cornu__needs(false, "a max pooling to be joined with");
-}
-
-static CornuDecline pooled_declines(const CornuOpCall *op, const CornuType *out_type,
-                                    const CornuMachine *machine)
-{
-    CornuFilterGradient g;
-    const CornuDecline  decline = cornu__filter_declines(op, out_type, machine, true, &g);
-    const CornuAxis    *height = &g.walk.axis[0], *width = &g.walk.axis[1];
+    const CornuDecline decline = cornu__filter_declines(q);
     if (decline.needs) return decline;
+    if (!q->pool) return cornu__needs(false, "a max pooling to be joined with");
+    const CornuFilterGradient g = cornu__filter_gradient(q);
+    const CornuAxis          *height = &g.walk.axis[0], *width = &g.walk.axis[1];
     if (!g.products->selects) return cornu__needs(false, "AVX-512");
     if (g.gather || g.walk.in_channels % CORNU_SELECT_GROUP)
         return cornu__needs(false, "channels in whole groups");
@@ -243,21 +236,14 @@ static CornuDecline pooled_declines(const CornuOpCall *op, const CornuType *out_
                         width->out > 1, "strides of 1, and windows");
 }
 
-static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
-{
-    return cornu__filter_scratch(&sums_of, op, out_type, machine, true);
-}
+static size_t scratch(const CornuQuery *q) { return cornu__filter_scratch(&sums_of, q); }
 
 static CornuStatus grad_filter(const CornuKernelCall *call)
 {
     return cornu__filter_run(&sums_of, call);
 }
 
-static const CornuKernel pooled = {
-    .name = "conv2d_filter_pooled", .declines = pooled_declines,
-    .joins = cornu__pools_two_by_two, .scratch = pooled_scratch, .run = grad_filter,
-};
 const CornuKernel cornu__host_conv2d_grad_filter_pooled = {
-    .name = "conv2d_filter_pooled", .declines = declines, .pooled = &pooled,
+    .name = "conv2d_filter_pooled", .declines = pooled_declines, .joins = cornu__joins_two_by_two,
+    .scratch = scratch, .run = grad_filter,
 };

@@ -64,12 +64,11 @@ static bool joins(const CornuFilterGradient *g)
     return g->walk.in_channels <= JOINED && g->walk.axis[1].dilation == 1;
 }
 
-static CornuDecline tiles_declines(const CornuOpCall *op, const CornuType *out_type,
-                                   const CornuMachine *machine, bool pooled)
+static CornuDecline tiles_declines(const CornuQuery *q)
 {
-    CornuFilterGradient g;
-    const CornuDecline  decline = cornu__filter_declines(op, out_type, machine, pooled, &g);
+    const CornuDecline decline = cornu__filter_declines(q);
     if (decline.needs) return decline;
+    const CornuFilterGradient g = cornu__filter_gradient(q);
     if (!g.products->packs || !g.how.in_place)
         return cornu__needs(false, "bf16, and tile registers (AMX)");
     const int64_t rows = g.walk.batch * g.walk.axis[0].out;
@@ -488,41 +487,14 @@ static void sum(CornuFilterGradient *g, int64_t b, int64_t b_end, int64_t share,
 
 static const CornuFilterSums sums_of = { cut, sum };
 
-static CornuDecline declines(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
-{
-    return tiles_declines(op, out_type, machine, false);
-}
-
-static CornuDecline pooled_declines(const CornuOpCall *op, const CornuType *out_type,
-                                    const CornuMachine *machine)
-{
-    return tiles_declines(op, out_type, machine, true);
-}
-
-static size_t scratch(const CornuOpCall *op, const CornuType *out_type,
-                      const CornuMachine *machine)
-{
-    return cornu__filter_scratch(&sums_of, op, out_type, machine, false);
-}
-
-static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
-{
-    return cornu__filter_scratch(&sums_of, op, out_type, machine, true);
-}
+static size_t scratch(const CornuQuery *q) { return cornu__filter_scratch(&sums_of, q); }
 
 static CornuStatus grad_filter(const CornuKernelCall *call)
 {
     return cornu__filter_run(&sums_of, call);
 }
 
-static const CornuKernel pooled = {
-    .name = "conv2d_filter_tiles", .declines = pooled_declines, .joins = cornu__pools_two_by_two,
-    .scratch = pooled_scratch,
-    .run = grad_filter,
-};
 const CornuKernel cornu__host_conv2d_grad_filter_tiles = {
-    .name = "conv2d_filter_tiles", .declines = declines, .scratch = scratch, .run = grad_filter,
-    .pooled = &pooled,
+    .name = "conv2d_filter_tiles", .declines = tiles_declines, .joins = cornu__joins_two_by_two,
+    .scratch = scratch, .run = grad_filter,
 };

@@ -96,37 +96,35 @@ static int64_t chunks_of(const Gradient *g, int64_t shards)
     return larger(1, chunks);
 }
 
-static CornuDecline winograd_declines(const CornuOpCall *op, const CornuType *out_type,
-                                      const CornuMachine *machine)
+static CornuDecline winograd_declines(const CornuQuery *q)
 {
     Gradient           g;
-    const CornuDecline decline = cornu__product_of_f32_declines(op, out_type, machine);
+    const CornuDecline decline = cornu__product_of_f32_declines(q);
     if (decline.needs) return decline;
-    return cornu__needs(find_tilings(&g, op, out_type), "3 x 3 taps of each phase, no dilation");
+    return cornu__needs(find_tilings(&g, q->op, q->out_type),
+                        "3 x 3 taps of each phase, no dilation");
 }
 
-static double winograd_cost(const CornuOpCall *op, const CornuType *out_type,
-                            const CornuMachine *machine, CornuCost cost)
+static double winograd_cost(const CornuQuery *q, CornuCost cost)
 {
     enum { OF_SUM = 40 };   /* multiply-adds as long as adding a chunk's sum */
     Gradient g;
     (void)cost;
-    find_tilings(&g, op, out_type);
+    find_tilings(&g, q->op, q->out_type);
     return (double)g.walk.batch * cornu__winograd_multiplies(g.winograd, &g.x, g.walk.in_channels,
                                                              g.walk.out_channels) +
-           (double)OF_SUM * (double)(chunks_of(&g, machine->shards) * g.chunk_sums);
+           (double)OF_SUM * (double)(chunks_of(&g, q->machine.shards) * g.chunk_sums);
 }
 
 /* Sizes, and the parts of the scratch memory. */
-static void lay_out(Gradient *g, const CornuOpCall *op, const CornuType *out_type,
-                    const CornuMachine *machine, CornuScratch *scratch)
+static void lay_out(Gradient *g, const CornuQuery *q, CornuScratch *scratch)
 {
-    find_tilings(g, op, out_type);
-    const int64_t lanes = g->products->lanes, threads = machine->threads;
+    find_tilings(g, q->op, q->out_type);
+    const int64_t lanes = g->products->lanes, threads = q->machine.threads;
     const int64_t C = g->walk.in_channels, F = g->walk.out_channels;
     const int64_t tile = g->points * (int64_t)sizeof(float);   /* bytes of a channel's */
     g->in_padded = C - g->x.groups.channels + round_up(g->x.groups.channels, lanes);
-    g->chunks = chunks_of(g, machine->shards);
+    g->chunks = chunks_of(g, q->machine.shards);
     g->share = round_up(ceil_divide(F, ceil_divide(threads, g->chunks)), 2 * lanes);
     g->shares = ceil_divide(F, g->share);
     g->share = smaller(g->share, g->out_padded);
@@ -141,12 +139,11 @@ static void lay_out(Gradient *g, const CornuOpCall *op, const CornuType *out_typ
     g->d = cornu__take_floats(scratch, threads * g->points * g->d_part);
 }
 
-static size_t winograd_scratch(const CornuOpCall *op, const CornuType *out_type,
-                               const CornuMachine *machine)
+static size_t winograd_scratch(const CornuQuery *q)
 {
     Gradient     g;
     CornuScratch scratch = { 0 };
-    lay_out(&g, op, out_type, machine, &scratch);
+    lay_out(&g, q, &scratch);
     return scratch.bytes;
 }
 
@@ -235,9 +232,9 @@ static void finish(void *context, int64_t c, int thread)
 
 static CornuStatus grad_filter(const CornuKernelCall *call)
 {
-    Gradient           g = { .call = call };
-    const CornuMachine machine = cornu__machine_of(call);
-    lay_out(&g, &call->op, call->out_type, &machine, &(CornuScratch){ .memory = call->scratch });
+    Gradient         g = { .call = call };
+    const CornuQuery q = cornu__query_of(call);
+    lay_out(&g, &q, &(CornuScratch){ .memory = call->scratch });
     memset(g.zeros, 0, (size_t)larger(g.in_padded, g.out_padded) * sizeof(float));
     cornu__threads_run(call->threads, g.chunks * g.shares, sum_share, &g);
     cornu__threads_run(call->threads, g.walk.in_channels, finish, &g);

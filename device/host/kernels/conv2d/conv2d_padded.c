@@ -260,24 +260,25 @@ static void place_phases(Padded *c, CornuRun *next, ptrdiff_t *y)
 }
 
 /* Sizes, and the parts of the scratch memory. */
-static void lay_out(Padded *c, const CornuOpCall *op, const CornuType *out_type,
-                    const CornuMachine *machine, bool unpools, CornuScratch *scratch)
+static void lay_out(Padded *c, const CornuQuery *q, CornuScratch *scratch)
 {
-    find_extents(c, op, out_type, machine->multiplier);
-    cut(c, machine->threads);
-    const size_t  threads = (size_t)machine->threads;
-    const int64_t F = c->walk.out_channels, size = (int64_t)cornu_dtype_size(out_type->dtype);
+    const bool unpools = cornu__query_unpools(q);
+    c->pools = cornu__query_pools(q);
+    find_extents(c, q->op, q->out_type, q->machine.multiplier);
+    cut(c, q->machine.threads);
+    const size_t  threads = (size_t)q->machine.threads;
+    const int64_t F = c->walk.out_channels, size = (int64_t)cornu_dtype_size(q->out_type->dtype);
     const int64_t row = c->walk.axis[1].out * F;
     c->map_bytes = c->pools ? (int64_t)cornu__aligned((size_t)(c->rows * row * size)) : 0;
     c->row_bytes = c->pools ? (int64_t)cornu__aligned((size_t)(row / WINDOW) * sizeof(float)) : 0;
-    c->unpool_count = unpools ? round_up(cornu__unpool_scratch(&op->in[0]), WHOLE) : 0;
+    c->unpool_count = unpools ? round_up(cornu__unpool_scratch(&q->op->in[0]), WHOLE) : 0;
     const size_t image = unpools ? cornu__aligned((size_t)c->x_image * sizeof(uint16_t)) : 0;
     c->x = cornu__take(scratch, threads * (size_t)c->x_count * sizeof *c->x);
     c->zeros = cornu__take_floats(scratch, c->padded);
     c->bias = cornu__take_floats(scratch, 3 * c->padded);
     cornu__take_line(scratch);
     c->maps = cornu__take(scratch, threads * (size_t)(c->map_bytes + c->row_bytes));
-    c->unpool_scratch = cornu__take_floats(scratch, machine->threads * c->unpool_count);
+    c->unpool_scratch = cornu__take_floats(scratch, q->machine.threads * c->unpool_count);
     c->unpooled = cornu__take(scratch, threads * image);
     c->phases = cornu__take(scratch, (size_t)c->phase_count * sizeof *c->phases);
     cornu__take_line(scratch);
@@ -287,30 +288,11 @@ static void lay_out(Padded *c, const CornuOpCall *op, const CornuType *out_type,
     if (c->phases) place_phases(c, runs, y);
 }
 
-static size_t conv2d_scratch(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
+static size_t conv2d_scratch(const CornuQuery *q)
 {
     Padded       c = { 0 };
     CornuScratch scratch = { 0 };
-    lay_out(&c, op, out_type, machine, false, &scratch);
-    return scratch.bytes;
-}
-
-static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
-{
-    Padded       c = { .pools = true };
-    CornuScratch scratch = { 0 };
-    lay_out(&c, op, out_type, machine, false, &scratch);
-    return scratch.bytes;
-}
-
-static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
-                               const CornuMachine *machine)
-{
-    Padded       c = { 0 };
-    CornuScratch scratch = { 0 };
-    lay_out(&c, op, out_type, machine, true, &scratch);
+    lay_out(&c, q, &scratch);
     return scratch.bytes;
 }
 
@@ -341,20 +323,19 @@ static int64_t percent_of_tiles(const Padded *c)
 }
 
 /* Rows of outputs are whole groups, and what lies between taps would be multiplied, too. */
-static CornuDecline padded_declines(const CornuOpCall *op, const CornuType *out_type,
-                                    const CornuMachine *machine)
+static CornuDecline padded_declines(const CornuQuery *q)
 {
     enum { PERCENT = 60 };
-    const CornuMultiplication m = cornu__multiplication(machine->multiplier, op->in[0].dtype);
-    Padded                    c = { .walk = cornu__walk(op, out_type) };
+    const CornuMultiplication m = cornu__multiplication(q->machine.multiplier, q->op->in[0].dtype);
+    Padded                    c = { .walk = cornu__walk(q->op, q->out_type) };
     const CornuAxis          *width = &c.walk.axis[1];
-    const CornuDecline        decline = cornu__product_declines(op, out_type, machine);
+    const CornuDecline        decline = cornu__product_declines(q);
     if (decline.needs) return decline;
     if (!cornu__sums_on_tiles(&m)) return cornu__needs(false, "bf16, and tile registers (AMX)");
     if (width->dilation > 1) return cornu__needs(false, "no dilation along the width");
     if (width->out % cornu__axis_step(width))
         return cornu__needs(false, "rows of outputs of whole strides");
-    find_extents(&c, op, out_type, machine->multiplier);
+    find_extents(&c, q->op, q->out_type, q->machine.multiplier);
     const int64_t percent = percent_of_tiles(&c);
     return percent >= PERCENT ? CORNU_TAKES
                               : cornu__needs_least(PERCENT, "percent of tiles filled", percent);
@@ -399,11 +380,10 @@ static size_t rows_bytes(const Padded *c)
     return cornu__aligned((size_t)(c->depth * c->columns) * sizeof(uint16_t));
 }
 
-static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
-                         const CornuMachine *machine)
+static size_t pack_bytes(const CornuQuery *q)
 {
     Padded c = { 0 };
-    find_extents(&c, op, out_type, machine->multiplier);
+    find_extents(&c, q->op, q->out_type, q->machine.multiplier);
     return panels_bytes(&c) + rows_bytes(&c) +
            cornu__aligned((size_t)c.walk.axis[0].taps * sizeof(int64_t));
 }
@@ -630,13 +610,11 @@ static void make_block(void *context, int64_t index, int thread)
 
 static CornuStatus conv2d(const CornuKernelCall *call)
 {
-    const bool         unpools = call->pool && call->pool->id == CORNU_OP_MAX_POOL2D_GRAD;
-    CornuUnpool        unpool;
-    Padded             c = { .call = call, .panels = call->in[unpools ? 2 : 1],
-                             .pools = call->pool && !unpools };
-    const CornuMachine machine = cornu__machine_of(call);
-    lay_out(&c, &call->op, call->out_type, &machine, unpools,
-            &(CornuScratch){ .memory = call->scratch });
+    const CornuQuery q = cornu__query_of(call);
+    const bool       unpools = cornu__query_unpools(&q);
+    CornuUnpool      unpool;
+    Padded           c = { .call = call, .panels = call->in[unpools ? 2 : 1] };
+    lay_out(&c, &q, &(CornuScratch){ .memory = call->scratch });
     find_outputs(&c);
     if (c.pools) c.pool = cornu__pool(call->pool);
     if (unpools) {
@@ -655,22 +633,13 @@ static CornuStatus conv2d(const CornuKernelCall *call)
     return unpools ? cornu__unpool_status(&unpool) : CORNU_OK;
 }
 
-static const CornuKernel pooled = {
-    .name = "conv2d_padded", .declines = padded_declines, .joins = cornu__pools_two_by_two,
-    .scratch = pooled_scratch, .run = conv2d, .takes_epilogue = true, .pack_bytes = pack_bytes,
-    .pack = pack, .packs = 1,
-};
 const CornuKernel cornu__host_conv2d_padded = {
-    .name = "conv2d_padded", .declines = padded_declines, .scratch = conv2d_scratch, .run = conv2d,
-    .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .pooled = &pooled,
-};
-static const CornuKernel unpooled = {
-    .name = "conv2d_padded", .declines = padded_declines, .scratch = unpooled_scratch,
-    .run = conv2d, .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .name = "conv2d_padded", .declines = padded_declines, .joins = cornu__joins_two_by_two,
+    .scratch = conv2d_scratch, .run = conv2d, .takes_epilogue = true, .takes_scale = true,
+    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_grad_input_padded = {
-    .name = "conv2d_padded", .declines = padded_declines, .scratch = conv2d_scratch, .run = conv2d,
-    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .pooled = CORNU__FULL(&unpooled, NULL),
+    .name = "conv2d_padded", .declines = padded_declines, .joins = cornu__product_unpool_declines,
+    .scratch = conv2d_scratch, .run = conv2d, .takes_gate = true,
+    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };

@@ -33,12 +33,11 @@ static size_t panels_bytes(const CornuDirect *c)
 }
 
 /* After the panels there is space for the filter's parts. */
-size_t cornu__direct_pack_bytes(const CornuOpCall *op, const CornuType *out_type,
-                                const CornuMachine *machine)
+size_t cornu__direct_pack_bytes(const CornuQuery *q)
 {
     CornuDirect c = { 0 };
-    cornu__direct_find_extents(&c, op, out_type, machine->multiplier);
-    return panels_bytes(&c) + cornu__parts_bytes(&c.how, cornu_type_count(op->in[1]));
+    cornu__direct_find_extents(&c, q->op, q->out_type, q->machine.multiplier);
+    return panels_bytes(&c) + cornu__parts_bytes(&c.how, cornu_type_count(q->op->in[1]));
 }
 
 /* Packs one tap of one part of the filter into all panels; after the last tap, zeros that complete

@@ -139,13 +139,12 @@ static const CornuWinograd *winograd_of(const CornuWalk *walk)
     return best;
 }
 
-static CornuDecline winograd_declines(const CornuOpCall *op, const CornuType *out_type,
-                                      const CornuMachine *machine)
+static CornuDecline winograd_declines(const CornuQuery *q)
 {
     enum { LEAST_CHANNELS = 12 };
-    const CornuDecline decline = cornu__product_of_f32_declines(op, out_type, machine);
+    const CornuDecline decline = cornu__product_of_f32_declines(q);
     if (decline.needs) return decline;
-    CornuWalk walk = cornu__walk(op, out_type);
+    CornuWalk walk = cornu__walk(q->op, q->out_type);
     cornu__walk_phases(&walk);
     if (!winograd_of(&walk))
         return cornu__needs(false, "3 x 3 or 5 x 5 taps of each phase, no dilation");
@@ -155,11 +154,10 @@ static CornuDecline winograd_declines(const CornuOpCall *op, const CornuType *ou
 }
 
 /* Of an image, by the number of multiply-adds. */
-static double winograd_cost(const CornuOpCall *op, const CornuType *out_type,
-                            const CornuMachine *machine, CornuCost cost)
+static double winograd_cost(const CornuQuery *q, CornuCost cost)
 {
-    CornuWalk walk = cornu__walk(op, out_type);
-    (void)machine, (void)cost;
+    CornuWalk walk = cornu__walk(q->op, q->out_type);
+    (void)cost;
     cornu__walk_phases(&walk);
     return multiplies(winograd_of(&walk), &walk);
 }
@@ -220,10 +218,10 @@ static void find_extents(Winograd *w, const CornuOpCall *op, const CornuType *ou
 }
 
 /* Sizes, and the parts of the scratch memory. */
-static void lay_out(Winograd *w, const CornuOpCall *op, const CornuType *out_type, int threads,
-                    bool unpools, CornuScratch *scratch)
+static void lay_out(Winograd *w, const CornuQuery *q, CornuScratch *scratch)
 {
-    find_extents(w, op, out_type, threads);
+    const int threads = q->machine.threads;
+    find_extents(w, q->op, q->out_type, threads);
     const int64_t rest = w->products->lanes;   /* read after the last channel of a group */
     w->v_part = cornu__point_floats(w->each * w->in_padded);
     w->m_part = cornu__point_floats(w->each * panel_width(w, 0));
@@ -235,43 +233,25 @@ static void lay_out(Winograd *w, const CornuOpCall *op, const CornuType *out_typ
     cornu__take_line(scratch);
     w->v = cornu__take_floats(scratch, threads * w->v_count);
     w->m = cornu__take_floats(scratch, threads * w->m_count);
-    w->maps = cornu__take_floats(scratch, unpools ? threads * w->x_image : 0);
+    w->maps = cornu__take_floats(scratch, cornu__query_unpools(q) ? threads * w->x_image : 0);
     w->zero = cornu__take(scratch, (size_t)(threads * w->each) * sizeof *w->zero);
 }
 
-static size_t winograd_scratch(const CornuOpCall *op, const CornuType *out_type,
-                               const CornuMachine *machine)
+static size_t winograd_scratch(const CornuQuery *q)
 {
-    Winograd     w = { .divides = true };
+    Winograd     w = { .pools = cornu__query_pools(q), .divides = !cornu__query_unpools(q) };
     CornuScratch scratch = { 0 };
-    lay_out(&w, op, out_type, machine->threads, false, &scratch);
-    return scratch.bytes;
-}
-
-static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
-{
-    Winograd     w = { .pools = true, .divides = true };
-    CornuScratch scratch = { 0 };
-    lay_out(&w, op, out_type, machine->threads, false, &scratch);
-    return scratch.bytes;
-}
-
-static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
-                               const CornuMachine *machine)
-{
-    Winograd     w = { .pools = false };
-    CornuScratch scratch = { 0 };
-    lay_out(&w, op, out_type, machine->threads, true, &scratch);
+    lay_out(&w, q, &scratch);
     return scratch.bytes;
 }
 
 /* Windows of two by two side by side, which are tiles. */
-static bool joins(const CornuOpCall *call)
+static CornuDecline winograd_joins(const CornuQuery *q)
 {
-    const CornuPool pool = cornu__pool(call);
-    return call->id == CORNU_OP_MAX_POOL2D && cornu__pool_is_two_by_two(&pool) &&
-           pool.height.out == pool.height.in / WINDOW && pool.width.out == pool.width.in / WINDOW;
+    const CornuPool pool = cornu__pool(q->pool);
+    return cornu__needs(cornu__pool_is_two_by_two(&pool) &&
+                        pool.height.out == pool.height.in / WINDOW &&
+                        pool.width.out == pool.width.in / WINDOW, "windows of two by two");
 }
 
 /* ---- The filter ---- */
@@ -282,11 +262,10 @@ typedef struct {
     float       *panels;
 } Pack;
 
-static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
-                         const CornuMachine *machine)
+static size_t pack_bytes(const CornuQuery *q)
 {
     Winograd w = { .pools = false };
-    find_extents(&w, op, out_type, machine->threads);
+    find_extents(&w, q->op, q->out_type, q->machine.threads);
     return (size_t)(w.points * w.walk.in_channels * w.out_padded) * sizeof(float);
 }
 
@@ -562,13 +541,13 @@ static void convolve(void *context, int64_t number, int thread)
 
 static CornuStatus conv2d(const CornuKernelCall *call)
 {
-    const bool  unpools = call->pool && call->pool->id == CORNU_OP_MAX_POOL2D_GRAD;
-    CornuUnpool unpool;
-    Winograd    w = { .call = call, .panels = call->in[unpools ? 2 : 1],
-                      .pools = call->pool && !unpools,
-                      .divides = !unpools && !finishes_rows(call->epilogue) };
-    lay_out(&w, &call->op, call->out_type, cornu__threads_count(call->threads), unpools,
-            &(CornuScratch){ .memory = call->scratch });
+    const CornuQuery q = cornu__query_of(call);
+    const bool       unpools = cornu__query_unpools(&q);
+    CornuUnpool      unpool;
+    Winograd         w = { .call = call, .panels = call->in[unpools ? 2 : 1],
+                           .pools = cornu__query_pools(&q),
+                           .divides = !unpools && !finishes_rows(call->epilogue) };
+    lay_out(&w, &q, &(CornuScratch){ .memory = call->scratch });
     if (unpools) {
         cornu__unpool_start(&unpool, call, 0, NULL, 0);
         w.unpool = &unpool;
@@ -582,26 +561,15 @@ static CornuStatus conv2d(const CornuKernelCall *call)
     return unpools ? cornu__unpool_status(&unpool) : CORNU_OK;
 }
 
-static const CornuKernel pooled = {
-    .name = "conv2d_winograd", .declines = winograd_declines, .cost = winograd_cost,
-    .compares = CORNU_COST_MULTIPLIES, .gain_percent = GAIN_PERCENT, .joins = joins,
-    .scratch = pooled_scratch, .run = conv2d, .takes_epilogue = true, .pack_bytes = pack_bytes,
-    .pack = pack, .packs = 1,
-};
 const CornuKernel cornu__host_conv2d_winograd = {
     .name = "conv2d_winograd", .declines = winograd_declines, .cost = winograd_cost,
-    .compares = CORNU_COST_MULTIPLIES, .gain_percent = GAIN_PERCENT, .scratch = winograd_scratch,
-    .run = conv2d, .takes_epilogue = true, .takes_scale = true, .pack_bytes = pack_bytes,
-    .pack = pack, .packs = 1, .pooled = &pooled,
-};
-static const CornuKernel unpooled = {
-    .name = "conv2d_winograd", .declines = winograd_declines, .cost = winograd_cost,
-    .compares = CORNU_COST_MULTIPLIES, .gain_percent = GAIN_PERCENT, .scratch = unpooled_scratch,
-    .run = conv2d, .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .compares = CORNU_COST_MULTIPLIES, .gain_percent = GAIN_PERCENT, .joins = winograd_joins,
+    .scratch = winograd_scratch, .run = conv2d, .takes_epilogue = true, .takes_scale = true,
+    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_grad_input_winograd = {
     .name = "conv2d_winograd", .declines = winograd_declines, .cost = winograd_cost,
-    .compares = CORNU_COST_MULTIPLIES, .gain_percent = GAIN_PERCENT, .scratch = winograd_scratch,
-    .run = conv2d, .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
-    .pooled = CORNU__FULL(&unpooled, NULL),
+    .compares = CORNU_COST_MULTIPLIES, .gain_percent = GAIN_PERCENT,
+    .joins = cornu__product_unpool_declines, .scratch = winograd_scratch, .run = conv2d,
+    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };

@@ -56,16 +56,15 @@ static bool is_grad_filter(const CornuOpCall *op)
     return op->id == CORNU_OP_GROUPED_CONV2D_GRAD_FILTER;
 }
 
-static CornuDecline depthwise_declines(const CornuOpCall *op, const CornuType *out_type,
-                                       const CornuMachine *machine)
+static CornuDecline depthwise_declines(const CornuQuery *q)
 {
-    const CornuDtype in = op->in[0].dtype, out = out_type->dtype;
-    const int64_t    groups = cornu__conv_groups(op);
-    (void)machine;
+    const CornuDtype in = q->op->in[0].dtype, out = q->out_type->dtype;
+    const int64_t    groups = cornu__conv_groups(q->op);
     if ((in != CORNU_F32 && in != CORNU_BF16) || (out != CORNU_F32 && out != CORNU_BF16))
         return cornu__needs(false, "f32 or bf16");
-    return cornu__needs(op->in[0].shape.extent[3] == groups &&
-                        op->in[1].shape.extent[3] == groups && out_type->shape.extent[3] == groups,
+    return cornu__needs(q->op->in[0].shape.extent[3] == groups &&
+                        q->op->in[1].shape.extent[3] == groups &&
+                        q->out_type->shape.extent[3] == groups,
                         "one filter for each channel");
 }
 
@@ -80,18 +79,17 @@ static void find_columns(Depthwise *d)
 }
 
 /* Sizes, and the parts of the scratch memory. */
-static void lay_out(Depthwise *d, const CornuOpCall *op, const CornuType *out_type,
-                    const CornuMachine *machine, CornuScratch *scratch)
+static void lay_out(Depthwise *d, const CornuQuery *q, CornuScratch *scratch)
 {
-    const bool by_filter = is_grad_filter(op);
+    const bool by_filter = is_grad_filter(q->op);
     d->kernels = cornu__depthwises();
-    d->walk = cornu__walk(op, out_type);
+    d->walk = cornu__walk(q->op, q->out_type);
     const CornuAxis *height = &d->walk.axis[0], *width = &d->walk.axis[1];
-    const int64_t    threads = machine->threads, C = d->walk.in_channels;
+    const int64_t    threads = q->machine.threads, C = d->walk.in_channels;
     d->channels = C;
     d->taps = height->taps * width->taps;
-    d->wide_in = op->in[0].dtype == CORNU_F32;
-    d->wide_out = out_type->dtype == CORNU_F32;
+    d->wide_in = q->op->in[0].dtype == CORNU_F32;
+    d->wide_out = q->out_type->dtype == CORNU_F32;
     d->x_image = height->in * width->in * C;
     d->y_row = width->out * C;
     d->y_image = height->out * d->y_row;
@@ -113,12 +111,11 @@ static void lay_out(Depthwise *d, const CornuOpCall *op, const CornuType *out_ty
     d->bias = cornu__take_floats(scratch, by_filter ? 0 : C);
 }
 
-static size_t depthwise_scratch(const CornuOpCall *op, const CornuType *out_type,
-                                const CornuMachine *machine)
+static size_t depthwise_scratch(const CornuQuery *q)
 {
     Depthwise    d;
     CornuScratch scratch = { 0 };
-    lay_out(&d, op, out_type, machine, &scratch);
+    lay_out(&d, q, &scratch);
     return scratch.bytes;
 }
 
@@ -192,8 +189,8 @@ static void convolve(void *context, int64_t block, int thread)
 static CornuStatus depthwise(const CornuKernelCall *call)
 {
     Depthwise          d = { .call = call };
-    const CornuMachine machine = cornu__machine_of(call);
-    lay_out(&d, &call->op, call->out_type, &machine, &(CornuScratch){ .memory = call->scratch });
+    const CornuQuery q = cornu__query_of(call);
+    lay_out(&d, &q, &(CornuScratch){ .memory = call->scratch });
     const int64_t C = d.channels;
     if (d.wide_in) memcpy(d.filter, call->in[1], (size_t)(d.taps * C) * sizeof(float));
     else cornu__bf16()->widen(call->in[1], d.taps * C, d.filter);
@@ -227,8 +224,8 @@ static void sum_chunk(void *context, int64_t chunk, int thread)
 static CornuStatus depthwise_grad_filter(const CornuKernelCall *call)
 {
     Depthwise          d = { .call = call };
-    const CornuMachine machine = cornu__machine_of(call);
-    lay_out(&d, &call->op, call->out_type, &machine, &(CornuScratch){ .memory = call->scratch });
+    const CornuQuery q = cornu__query_of(call);
+    lay_out(&d, &q, &(CornuScratch){ .memory = call->scratch });
     const int64_t count = d.taps * d.channels;
     cornu__threads_run(call->threads, d.chunks, sum_chunk, &d);
     for (int64_t chunk = 1; chunk < d.chunks; chunk++)

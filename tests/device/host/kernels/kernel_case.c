@@ -218,7 +218,8 @@ void *unset_memory(size_t bytes)
 CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call,
                           const void *const *in, int threads)
 {
-    const CornuMachine machine = { threads, tested_multiplier, 1 };
+    const CornuQuery   q = { &call.op, call.out_type, { threads, tested_multiplier, 1 },
+                               call.pool };
     const void        *operand[MOST_INPUTS] = { 0 }, *own[MOST_INPUTS] = { 0 };
     /* A pool's gradient has two operands where the op has one. */
     const int          packs = kernel->packs + (call.pool &&
@@ -229,12 +230,10 @@ CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call,
     call.in = operand;
     call.threads = cornu__threads_create(threads);
     call.multiplier = tested_multiplier;
-    if (kernel->declines) assert_null(kernel->declines(&call.op, call.out_type, &machine).needs);
+    if (kernel->declines) assert_null(kernel->declines(&q).needs);
     /* A kernel that may pack it itself does so on several threads: the bits are those of one. */
-    const bool itself = threads > 1 && kernel->packs_itself &&
-                        kernel->packs_itself(&call.op, call.out_type, &machine);
-    if (kernel->pack_bytes && !itself &&
-        (bytes = kernel->pack_bytes(&call.op, call.out_type, &machine))) {
+    const bool itself = threads > 1 && kernel->packs_itself && kernel->packs_itself(&q);
+    if (kernel->pack_bytes && !itself && (bytes = kernel->pack_bytes(&q))) {
         CornuKernelCall pack = call;
         packed = unset_memory(bytes);
         own[kernel->packs] = operand[packs];
@@ -244,7 +243,7 @@ CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call,
         operand[packs] = packed;
         call.packed = true;
     }
-    bytes = kernel->scratch ? kernel->scratch(&call.op, call.out_type, &machine) : 0;
+    bytes = kernel->scratch ? kernel->scratch(&q) : 0;
     call.scratch = unset_memory(bytes);
     CornuStatus status = kernel->run(&call);
     cornu__release(call.scratch);
@@ -253,23 +252,17 @@ CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call,
     return status;
 }
 
-bool case_accepts(const CornuKernel *kernel, const Case *c)
+bool case_accepts(const CornuKernel *kernel, const Case *c, const Case *pool)
 {
-    const CornuOpCall  call = case_op(c);
-    const CornuMachine machine = { 1, tested_multiplier, 1 };
+    const CornuOpCall  call = case_op(c), joined = pool ? case_op(pool) : call;
+    const CornuQuery   q = { &call, c->out_type, { 1, tested_multiplier, 1 },
+                             pool ? &joined : NULL };
     const CornuKernel *const *last = cornu__host_kernels[c->id];
     while (last[1]) last++;
-    return !cornu__kernel_declines(kernel, *last, &call, c->out_type, &machine).needs;
+    return !cornu__kernel_declines(kernel, *last, &q).needs;
 }
 
-static bool joins(const CornuKernel *kernel, const Case *pool)
-{
-    const CornuOpCall call = case_op(pool);
-    return !kernel->joins || kernel->joins(&call);
-}
-
-/* The first after `last`, or of all if that is NULL, in the order of the tables; joined with the
- * pool, or, if that is NULL, not. */
+/* The first after `last`, or of all if that is NULL, in the order of the tables. */
 static const CornuKernel *first_after(const CornuKernel *last, const Case *c, const Case *pool)
 {
     CornuKernels *tables[] = { tested_kernels, cornu__host_kernels };
@@ -277,9 +270,7 @@ static const CornuKernel *first_after(const CornuKernel *last, const Case *c, co
     for (int t = 0; t < 2; t++)
         for (int i = 0; tables[t] && tables[t][c->id][i]; i++) {
             const CornuKernel *kernel = tables[t][c->id][i];
-            if (pool) kernel = kernel->pooled;
-            if (asked && kernel && case_accepts(kernel, c) && (!pool || joins(kernel, pool)))
-                return kernel;
+            if (asked && case_accepts(kernel, c, pool)) return kernel;
             asked = asked || kernel == last;
         }
     return NULL;
@@ -297,9 +288,9 @@ const CornuKernel *case_pooled(const Case *c, const Case *pool)
     return first_after(NULL, c, pool);
 }
 
-const CornuKernel *case_pooled_after(const CornuKernel *pooled, const Case *c, const Case *pool)
+const CornuKernel *case_pooled_after(const CornuKernel *kernel, const Case *c, const Case *pool)
 {
-    return first_after(pooled, c, pool);
+    return first_after(kernel, c, pool);
 }
 
 bool case_makes_fewer_products(const CornuKernel *kernel)

@@ -65,14 +65,15 @@ void case_expect_epilogue(Case *c);
 /* Memory whose contents nothing may rely on starts as NaNs or as zeros, in turn. */
 void *unset_memory(size_t bytes);
 
-bool case_accepts(const CornuKernel *kernel, const Case *c);
+/* Joined with the pooling `pool`, or, if that is NULL, not. */
+bool case_accepts(const CornuKernel *kernel, const Case *c, const Case *pool);
 
 /* The first of the op's kernels that takes the case, and the first after a kernel; of those joined
  * with the pooling `pool` likewise. NULL: none. */
 const CornuKernel *case_kernel(const Case *c);
 const CornuKernel *case_kernel_after(const CornuKernel *kernel, const Case *c);
 const CornuKernel *case_pooled(const Case *c, const Case *pool);
-const CornuKernel *case_pooled_after(const CornuKernel *pooled, const Case *c, const Case *pool);
+const CornuKernel *case_pooled_after(const CornuKernel *kernel, const Case *c, const Case *pool);
 
 /* Whether it makes fewer products than there are taps, of sums of elements and of taps. */
 bool case_makes_fewer_products(const CornuKernel *kernel);

@@ -118,8 +118,8 @@ static CornuStatus run_pooled(const CornuKernel *kernel, const Case *c, const Ca
 
 /* The same in bf16: the pool takes the first of the map's elements that are largest once rounded;
  * bias and activation are added to f32 and rounded together. */
-static void check_narrow_pooled(const CornuKernel *conv, const CornuKernel *separate, const Case *c,
-                                const Case *pool, void **joined)
+static void check_narrow_pooled(const CornuKernel *conv, const Case *c, const Case *pool,
+                                void **joined)
 {
     Case          y = *c, p = *pool;
     const int64_t F = c->out_type[0].shape.extent[3], count = cornu_type_count(p.out_type[0]);
@@ -130,7 +130,7 @@ static void check_narrow_pooled(const CornuKernel *conv, const CornuKernel *sepa
     y.epilogue = (CornuEpilogue){ .activation = CORNU_OP_COUNT };
     y.attributes.conv2d.dtype = CORNU_BF16;
     y.out_type[0].dtype = p.in_type[0].dtype = p.out_type[0].dtype = CORNU_BF16;
-    assert_int_equal(case_run_with(separate, &y, 1, &map), CORNU_OK);
+    assert_int_equal(case_run_with(conv, &y, 1, &map), CORNU_OK);
     p.in[0] = map;
     assert_int_equal(case_run(&p, 1, pooled), CORNU_OK);
     for (int64_t f = 0; f < F; f++) bias[f] = cornu_bf16_from_float(exact[f]);
@@ -157,7 +157,7 @@ static void check_narrow_pooled(const CornuKernel *conv, const CornuKernel *sepa
  * gradients alone: then the terms are added in another order. */
 static bool selects(const CornuKernel *joined, const Case *g)
 {
-    return joined == cornu__host_conv2d_grad_filter_pooled.pooled ||
+    return joined == &cornu__host_conv2d_grad_filter_pooled ||
            (g->id == CORNU_OP_CONV2D_GRAD_FILTER &&
             cornu__multiplication(tested_multiplier, operands).products->packs);
 }
@@ -200,7 +200,7 @@ static void check_joined(const CornuKernel *joined, const CornuKernel *separate,
  * that take it, if any. */
 static void check_unpooled(CornuOpId id, const Case *y, const Case *up, void *map)
 {
-    const CornuKernel *fewer = cornu__host_conv2d_grad_input_winograd.pooled;
+    const CornuKernel *fewer = &cornu__host_conv2d_grad_input_winograd;
     const bool         by_filter = id == CORNU_OP_CONV2D_GRAD_FILTER;
     const CornuShape   shape = y->in_type[by_filter].shape;
     Case               g = { .id = id, .in_count = 2, .epilogue.activation = CORNU_OP_COUNT,
@@ -251,12 +251,11 @@ static void check_pooled_gradients(const Case *y, CornuAttributes window, CornuT
  * that the one without a pool makes. */
 static void check_fewer_pooled(const Case *y, const Case *pool)
 {
-    const CornuKernel *joined = cornu__host_conv2d_winograd.pooled;
-    const CornuOpCall  pool_call = case_op(pool);
+    const CornuKernel *joined = &cornu__host_conv2d_winograd;
     const int64_t      F = y->in_type[1].shape.extent[3];
     Case               plain = *y, p = *pool;
     void              *map, *pooled[3] = { 0 }, *out[3] = { 0 };
-    if (case_kernel(y) != &cornu__host_conv2d_winograd || !joined->joins(&pool_call)) return;
+    if (case_kernel(y) != joined || !case_accepts(joined, y, pool)) return;
     plain.epilogue = (CornuEpilogue){ .activation = CORNU_OP_COUNT };
     assert_int_equal(case_run_with(case_kernel(y), &plain, 1, &map), CORNU_OK);
     p.in[0] = map;
@@ -273,13 +272,6 @@ static void check_fewer_pooled(const Case *y, const Case *pool)
     }
     for (int i = 0; i < 2; i++) cornu__release(pooled[i]), cornu__release(out[i]);
     cornu__release(map);
-}
-
-/* Whether conv2d_padded.c takes y joined with the pool. */
-static bool is_padded(const Case *y, const CornuOpCall *pool)
-{
-    const CornuKernel *kernel = cornu__host_conv2d_padded.pooled;
-    return case_accepts(kernel, y) && kernel->joins(pool);
 }
 
 /* Joined or one after the other, the bits are the same. */
@@ -300,11 +292,9 @@ static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convol
         case_free(&y);
         return;
     }
-    const bool         padded = is_padded(&y, &pool_call);
-    const CornuKernel *kernel = padded ? cornu__host_conv2d_padded.pooled
-                                       : cornu__host_conv2d.pooled;
-    const CornuKernel *separate = padded ? &cornu__host_conv2d_padded : &cornu__host_conv2d;
-    assert_int_equal(case_run_with(separate, &y, 1, &map), CORNU_OK);
+    const CornuKernel *kernel = case_accepts(&cornu__host_conv2d_padded, &y, &p)
+                              ? &cornu__host_conv2d_padded : &cornu__host_conv2d;
+    assert_int_equal(case_run_with(kernel, &y, 1, &map), CORNU_OK);
     p.in[0] = map;
     assert_int_equal(case_run(&p, 1, pooled), CORNU_OK);
     const int64_t F = filter.extent[3], count = cornu_type_count(p.out_type[0]);
@@ -321,7 +311,7 @@ static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convol
         for (int i = 0; i < 2; i++)
             assert_memory_equal(joined[i], pooled[i], cornu_type_bytes(p.out_type[i]));
     }
-    if (operands == CORNU_BF16) check_narrow_pooled(kernel, separate, &y, &p, joined);
+    if (operands == CORNU_BF16) check_narrow_pooled(kernel, &y, &p, joined);
     check_fewer_pooled(&y, &p);
     check_pooled_gradients(&y, window, y.out_type[0], &p, pooled[1]);
     for (int i = 0; i < 2; i++) {
