@@ -20,7 +20,7 @@ CornuChoice cornu__choice(const CornuHost *host, const CornuProgram *program,
     case CORNU_OP_SCAN: return CORNU_CHOICE_SCAN;
     default: break;
     }
-    if (cornu__kernel_for(host, program, op)) return CORNU_CHOICE_KERNEL;
+    if (cornu__kernel_for(host, program, op, NULL)) return CORNU_CHOICE_KERNEL;
     if (cornu__group_computes(host->vectors, program, op)) return CORNU_CHOICE_GROUP;
     if (cornu__widened_kernel_for(host, program, op)) return CORNU_CHOICE_WIDENED;
     return cornu__is_primitive(op->id, &op->attributes) ? CORNU_CHOICE_REFERENCE

@@ -41,7 +41,7 @@ static void classify(CornuFuser *f)
         if (op->id == CORNU_OP_CONSTANT || op->id == CORNU_OP_BROADCAST ||
             cornu__is_view(program, op, &part))
             node->kind = CORNU_NODE_LOOKED_THROUGH;
-        else if ((node->kernel = cornu__kernel_for(f->plan->host, program, op)))
+        else if ((node->kernel = cornu__kernel_for(f->plan->host, program, op, NULL)))
             node->kind = CORNU_NODE_KERNEL;
         else if (cornu__group_computes(f->plan->host->vectors, program, op))
             node->kind = CORNU_NODE_GROUP;

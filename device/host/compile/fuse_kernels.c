@@ -29,7 +29,7 @@ static int unpooling(const CornuFuser *f, int op)
 static const CornuKernel *joined(const CornuFuser *f, int op, int pool)
 {
     const CornuProgramOp *ops = f->program->ops;
-    return cornu__pooled_kernel_for(f->plan->host, f->program, &ops[op], &ops[pool]);
+    return cornu__kernel_for(f->plan->host, f->program, &ops[op], &ops[pool]);
 }
 
 /* How often the result of op `before` is read by gradients that could be joined with it. */

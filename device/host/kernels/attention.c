@@ -48,10 +48,8 @@ enum {
 
 /* ---- Sizes ---- */
 
-static int64_t round_up(int64_t count, int64_t unit) { return ceil_divide(count, unit) * unit; }
-
 /* Of rows that are copied. */
-static int64_t copy_stride(int64_t width) { return round_up(width, 2 * APART) + 2 * APART; }
+static int64_t copy_stride(int64_t width) { return ceil_multiple(width, 2 * APART) + 2 * APART; }
 
 static bool is_copied(const CornuAttend *p, int i)
 {
@@ -149,12 +147,12 @@ CornuAttend cornu__attend(const CornuOpCall *op, CornuMultiplier multiplier)
     p.query_blocks = ceil_divide(p.e.queries, side);
     p.key_blocks = ceil_divide(p.e.keys, side);
     p.panel = 2 * p.products->lanes;
-    p.queries = round_up(ceil_divide(p.e.queries, larger(1, p.query_blocks)), p.panel);
-    p.keys = round_up(ceil_divide(p.e.keys, p.key_blocks), APART);
+    p.queries = ceil_multiple(ceil_divide(p.e.queries, larger(1, p.query_blocks)), p.panel);
+    p.keys = ceil_multiple(ceil_divide(p.e.keys, p.key_blocks), APART);
     p.shared = p.e.heads / p.e.groups;
-    p.size_padded = round_up(p.e.size, p.products->lanes);
-    p.values_padded = round_up(p.e.values, p.products->lanes);
-    p.turned_stride = round_up(p.keys, line) + line;
+    p.size_padded = ceil_multiple(p.e.size, p.products->lanes);
+    p.values_padded = ceil_multiple(p.e.values, p.products->lanes);
+    p.turned_stride = ceil_multiple(p.keys, line) + line;
     take_memory(&p, &scratch);
     p.bytes = scratch.bytes;
     return p;
@@ -233,7 +231,7 @@ CornuPanel cornu__attend_panel(const CornuAttend *p, const CornuQueries *q, cons
 {
     CornuPanel panel = { .first = first, .count = smaller(p->panel, q->count - first),
                          .end = k->count, .opens = k->first == 0 };
-    panel.columns = round_up(panel.count, p->products->lanes);
+    panel.columns = ceil_multiple(panel.count, p->products->lanes);
     if (q->full) return panel;
     const int64_t       t = q->first + first, depth = p->products->depth;
     const CornuAttended least = cornu__attended(p->attributes, p->e.keys, t);
@@ -246,8 +244,9 @@ CornuPanel cornu__attend_panel(const CornuAttend *p, const CornuQueries *q, cons
 
 /* ---- Operands ---- */
 
-void cornu__attend_prefetch(const CornuAttend *p, const void *x, CornuShape shape, int64_t b,
-                            int64_t head, int64_t first, int64_t count)
+/* Of x (B, steps, heads, width). */
+static void prefetch(const CornuAttend *p, const void *x, CornuShape shape, int64_t b,
+                     int64_t head, int64_t first, int64_t count)
 {
     const int64_t *extent = shape.extent, size = p->dtype == CORNU_BF16 ? 2 : 4;
     const int64_t  bytes = extent[3] * size;
@@ -258,11 +257,16 @@ void cornu__attend_prefetch(const CornuAttend *p, const void *x, CornuShape shap
     }
 }
 
-/* All of these rows of operand i. */
-static void prefetch(const CornuAttend *p, int i, int64_t b, int64_t head, int64_t first,
-                     int64_t count)
+void cornu__attend_prefetch(const CornuAttend *p, int i, int64_t b, int64_t head, int64_t first,
+                            int64_t count)
 {
-    cornu__attend_prefetch(p, p->call->in[i], p->in[i].shape, b, head, first, count);
+    prefetch(p, p->call->in[i], p->in[i].shape, b, head, first, count);
+}
+
+void cornu__attend_prefetch_result(const CornuAttend *p, int i, int64_t b, int64_t head,
+                                   int64_t first, int64_t count)
+{
+    prefetch(p, p->call->out[i], p->call->out_type[i].shape, b, head, first, count);
 }
 
 CornuHeadRows cornu__attend_rows(const CornuAttend *p, int i, int64_t b, int64_t head,
@@ -287,7 +291,7 @@ void cornu__attend_columns(const CornuAttend *p, CornuHeadRows rows, int64_t cou
                            void *to)
 {
     const int64_t words = cornu__attend_words(p, width), size = cornu__attend_size(p);
-    const int64_t padded = round_up(count, p->products->lanes);
+    const int64_t padded = ceil_multiple(count, p->products->lanes);
     for (int64_t t = 0, columns; t < padded; t += columns) {
         columns = smaller(p->panel, padded - t);
         p->attends->to_columns(rows.at + t * rows.stride * size, rows.stride * size / 4,
@@ -300,7 +304,7 @@ void cornu__attend_panels(const CornuAttend *p, CornuHeadRows rows, int64_t coun
                           void *to)
 {
     const int64_t words = cornu__attend_words(p, count), size = cornu__attend_size(p);
-    const int64_t padded = round_up(width, p->products->lanes);
+    const int64_t padded = ceil_multiple(width, p->products->lanes);
     for (int64_t c = 0, columns; c < padded; c += columns) {
         uint32_t *panel = (uint32_t *)to + c * words;
         columns = smaller(p->panel, padded - c);
@@ -391,7 +395,7 @@ void cornu__attend_give(const CornuAttend *p, int i, int64_t b, int64_t head, in
                         int64_t count, const float *sums)
 {
     const int64_t *extent = p->call->out_type[i].shape.extent, width = extent[3];
-    const int64_t  padded = round_up(width, p->products->lanes);
+    const int64_t  padded = ceil_multiple(width, p->products->lanes);
     const int64_t  at = ((b * extent[1] + first) * extent[2] + head) * width;
     const int64_t  size = p->dtype == CORNU_BF16 ? 2 : 4;
     p->attends->give(sums, padded, count, width, (char *)p->call->out[i] + at * size,
@@ -403,7 +407,7 @@ void cornu__attend_give_columns(const CornuAttend *p, const CornuAttendMemory *o
                                 const float *sums)
 {
     const int64_t width = p->call->out_type[i].shape.extent[3];
-    const int64_t padded = round_up(width, p->products->lanes);
+    const int64_t padded = ceil_multiple(width, p->products->lanes);
     p->attends->to_columns(sums, p->panel, width, count, (uint32_t *)(void *)own->made, padded,
                            padded);
     cornu__attend_give(p, i, b, head, first, count, own->made);
@@ -417,7 +421,7 @@ static void attend_to(const CornuAttend *p, const CornuAttendMemory *own, const 
 {
     const CornuKeys k = cornu__attend_keys(p, block);
     const int64_t   g = q->n / p->shared;
-    prefetch(p, CORNU_ATTENTION_V, q->b, g, k.first, k.count);
+    cornu__attend_prefetch(p, CORNU_ATTENTION_V, q->b, g, k.first, k.count);
     const CornuHeadRows keys = cornu__attend_rows(p, CORNU_ATTENTION_K, q->b, g, k.first, k.count,
                                                   own->k_rows);
     const CornuHeadRows values = cornu__attend_rows(p, CORNU_ATTENTION_V, q->b, g, k.first,
@@ -451,15 +455,14 @@ static void attend_block(void *context, int64_t block, int thread)
     const CornuAttendMemory own = cornu__attend_memory(p, thread);
     float        *lse = (float *)p->call->out[1] + head * p->e.queries + q.first;
     const int64_t g = q.n / p->shared;
-    prefetch(p, CORNU_ATTENTION_Q, q.b, q.n, q.first, q.count);
-    prefetch(p, CORNU_ATTENTION_K, q.b, g, 0, smaller(p->keys, p->e.keys));
+    cornu__attend_prefetch(p, CORNU_ATTENTION_Q, q.b, q.n, q.first, q.count);
+    cornu__attend_prefetch(p, CORNU_ATTENTION_K, q.b, g, 0, smaller(p->keys, p->e.keys));
     const CornuHeadRows rows = cornu__attend_rows(p, CORNU_ATTENTION_Q, q.b, q.n, q.first, q.count,
                                                   own.q_rows);
     cornu__attend_columns(p, rows, q.count, p->e.size, own.q_columns);
     memset(own.total, 0, (size_t)p->queries * sizeof *own.total);
     for (int64_t t = 0; t < p->queries; t++) own.most[t] = -FLT_MAX;
-    cornu__attend_prefetch(p, p->call->out[0], p->call->out_type[0].shape, q.b, q.n, q.first,
-                           q.count);
+    cornu__attend_prefetch_result(p, 0, q.b, q.n, q.first, q.count);
     for (int64_t k = 0; k < p->key_blocks; k++) {
         const CornuKeys keys = cornu__attend_keys(p, k);
         if (cornu__attend_meets(p, &q, &keys)) attend_to(p, &own, &q, k);
@@ -471,7 +474,7 @@ static void attend_block(void *context, int64_t block, int thread)
     for (int64_t t = 0; t < q.count; t += p->panel) {
         const int64_t count = smaller(p->panel, q.count - t);
         float        *sums = own.sums + t * p->e.values;
-        p->attends->scale(sums, p->panel, p->e.values, round_up(count, p->products->lanes),
+        p->attends->scale(sums, p->panel, p->e.values, ceil_multiple(count, p->products->lanes),
                           own.factor + t);
         cornu__attend_give_columns(p, &own, 0, q.b, q.n, q.first + t, count, sums);
     }

@@ -95,11 +95,12 @@ bool cornu__attend_meets(const CornuAttend *p, const CornuQueries *q, const Corn
 CornuPanel cornu__attend_panel(const CornuAttend *p, const CornuQueries *q, const CornuKeys *k,
                                int64_t first);
 
-/* Asks for some rows of a head of x (B, steps, heads, width), of the operands' dtype, in the
- * second-level cache. Rows of a head are far apart, where the processor's
- * own prefetching does not follow. */
-void cornu__attend_prefetch(const CornuAttend *p, const void *x, CornuShape shape, int64_t b,
-                            int64_t head, int64_t first, int64_t count);
+/* Asks for some rows of a head of operand i, or of result i, in the second-level cache. Rows of a
+ * head are far apart, where the processor's own prefetching does not follow. */
+void cornu__attend_prefetch(const CornuAttend *p, int i, int64_t b, int64_t head, int64_t first,
+                            int64_t count);
+void cornu__attend_prefetch_result(const CornuAttend *p, int i, int64_t b, int64_t head,
+                                   int64_t first, int64_t count);
 
 /* Rows of operand i, in memory or, at `to`, widened or moved apart. */
 CornuHeadRows cornu__attend_rows(const CornuAttend *p, int i, int64_t b, int64_t head,

@@ -53,8 +53,8 @@ static void take_queries(const CornuAttend *p, const CornuAttendMemory *own, int
     float        *lse = own->lse, *delta = own->delta;
     for (int64_t r = 0; r < p->shared; r++, lse += steps, delta += steps) {
         const int64_t n = g * p->shared + r, some = smaller(T, p->queries);
-        cornu__attend_prefetch(p, p->call->in[Y], p->in[Y].shape, b, n, 0, some);
-        cornu__attend_prefetch(p, p->call->in[D_Y], p->in[D_Y].shape, b, n, 0, some);
+        cornu__attend_prefetch(p, Y, b, n, 0, some);
+        cornu__attend_prefetch(p, D_Y, b, n, 0, some);
         memcpy(lse, (const float *)p->call->in[LSE] + (b * p->e.heads + n) * T,
                (size_t)T * sizeof *lse);
         for (int64_t t = 0; t < T; t++)
@@ -64,20 +64,6 @@ static void take_queries(const CornuAttend *p, const CornuAttendMemory *own, int
             delta[t] = 0.0f;
         }
     }
-}
-
-/* ---- Prefetching ---- */
-
-static void prefetch(const CornuAttend *p, int i, int64_t b, int64_t head, int64_t first,
-                     int64_t count)
-{
-    cornu__attend_prefetch(p, p->call->in[i], p->in[i].shape, b, head, first, count);
-}
-
-static void prefetch_result(const CornuAttend *p, int i, int64_t b, int64_t head, int64_t first,
-                            int64_t count)
-{
-    cornu__attend_prefetch(p, p->call->out[i], p->in[i].shape, b, head, first, count);
 }
 
 /* ---- A block of queries and one of keys ---- */
@@ -197,10 +183,10 @@ static void meet(Meeting *m, float *d_q)
         clear_rest(m, m->own.d_s, &panel);
         panels[count++] = panel;
     }
-    prefetch_result(p, V, q->b, g, m->keys.first, m->keys.count);
-    prefetch_result(p, K, q->b, g, m->keys.first, m->keys.count);
+    cornu__attend_prefetch_result(p, V, q->b, g, m->keys.first, m->keys.count);
+    cornu__attend_prefetch_result(p, K, q->b, g, m->keys.first, m->keys.count);
     add_keys(m, panels, count, m->own.p, m->own.d_y_panels, p->values_padded, m->own.d_v);
-    prefetch_result(p, Q, q->b, q->n, q->first, q->count);
+    cornu__attend_prefetch_result(p, Q, q->b, q->n, q->first, q->count);
     add_keys(m, panels, count, m->own.d_s, m->own.q_panels, p->size_padded, m->own.d_k);
     m->opens = false;
 }
@@ -238,9 +224,9 @@ static void keys_block(Meeting *m, int64_t g, int64_t block)
     const int64_t      b = m->queries.b;
     float             *d_k = m->own.d_k, *d_v = m->own.d_v;
     const CornuKeys    keys = m->keys = cornu__attend_keys(p, block);
-    prefetch(p, K, b, g, keys.first, keys.count);
-    prefetch(p, V, b, g, keys.first, keys.count);
-    prefetch(p, Q, b, g * p->shared, 0, smaller(p->queries, p->e.queries));
+    cornu__attend_prefetch(p, K, b, g, keys.first, keys.count);
+    cornu__attend_prefetch(p, V, b, g, keys.first, keys.count);
+    cornu__attend_prefetch(p, Q, b, g * p->shared, 0, smaller(p->queries, p->e.queries));
     m->k = cornu__attend_rows(p, K, b, g, keys.first, keys.count, m->own.k_rows);
     m->v = cornu__attend_rows(p, V, b, g, keys.first, keys.count, m->own.v_rows);
     m->turned = cornu__attend_turned(p, m->k, keys.count, p->e.size, m->own.turned);

@@ -54,7 +54,7 @@ static void lay_out(BatchNorm *n, CornuType type, CornuScratch *scratch)
     n->chunk_rows = n->channels ? ceil_divide(CHUNK, n->channels) : 1;
     n->chunks = ceil_divide(n->rows, n->chunk_rows);
     n->chunk_bytes = (size_t)(n->chunk_rows * n->channels) * cornu_dtype_size(type.dtype);
-    n->period = n->channels ? ceil_divide(PERIOD, n->channels) * n->channels : 0;
+    n->period = n->channels ? ceil_multiple(PERIOD, n->channels) : 0;
     n->sums = cornu__take_floats(scratch, 2 * n->chunks * n->channels);
     n->inverse = cornu__take_floats(scratch, n->channels);
     n->means = cornu__take_floats(scratch, n->period);

@@ -318,7 +318,7 @@ static void find_panels(const CornuMatmul *p, int thread, Common *s)
     char         *panels = p->panel + thread * p->panel_bytes;
     const bool    whole = packs_rows(p) || (p->how.in_place && p->e.b_row == 1);
     const int64_t rows = whole ? larger(1, count) : PACK_ROWS;
-    s->depth = ceil_divide(p->stretch, p->products->depth) * p->products->depth;
+    s->depth = ceil_multiple(p->stretch, p->products->depth);
     s->row = 0;
     s->panels = panels;
     for (int64_t k = 0; k < count; k += rows)

@@ -215,7 +215,7 @@ static int64_t row_blocks_of(const CornuMatmul *p)
 {
     const int64_t blocks = ceil_divide(p->e.m, cornu__block_rows(p)), threads = p->threads;
     if (is_fast(p) || p->e.batch > 1 || threads == 0 || blocks < threads) return blocks;
-    return ceil_divide(blocks, threads) * threads;
+    return ceil_multiple(blocks, threads);
 }
 
 /* Blocks of a row of blocks. */
@@ -287,8 +287,8 @@ void cornu__matmul_find_blocks(CornuMatmul *p, const CornuOpCall *op, const Corn
     p->in_turns = p->how.passes > 1 && !p->transposed && on_tiles;
     p->square = p->how.passes == 1 && !p->transposed && on_tiles &&
                 p->e.m > FEW_TILES * p->products->tile_rows;
-    p->padded = ceil_divide(p->e.n, p->products->lanes) * p->products->lanes;
-    p->depth = ceil_divide(p->e.k, p->products->depth) * p->products->depth;
+    p->padded = ceil_multiple(p->e.n, p->products->lanes);
+    p->depth = ceil_multiple(p->e.k, p->products->depth);
     p->panels = ceil_divide(p->padded, cornu__panel_columns(p));
     const int64_t apart = p->e.k * (int64_t)p->products->size;   /* bytes between rows */
     p->stretch = stretch_of(p);
@@ -370,7 +370,7 @@ void cornu__matmul_lay_out(CornuMatmul *p, const CornuQuery *q, CornuScratch *sc
         p->panel_bytes = p->transposed
             ? 2 * cornu__panel_columns(p) * p->chunk * (int64_t)p->products->size
             : block_columns(p) * p->how.parts * (int64_t)p->products->size *
-              ceil_divide(p->stretch, p->products->depth) * p->products->depth;
+              ceil_multiple(p->stretch, p->products->depth);
     p->x_bytes = (int64_t)cornu__aligned(parts * (size_t)p->x_part * p->products->size);
     p->row_bytes = (int64_t)cornu__aligned((size_t)p->row_bytes);
     p->bias = cornu__take_floats(scratch, 3 * p->padded);

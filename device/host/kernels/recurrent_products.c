@@ -42,14 +42,14 @@ void cornu__recurrent_find_sizes(CornuRecurrent *p, const CornuQuery *q)
     p->cells = cornu__cells();
     p->groups = p->backward ? 1 : p->gates;
     p->k = p->backward ? p->gates * p->units : p->units;
-    p->depth = ceil_divide(p->k, p->products->depth) * p->products->depth;
-    p->padded = ceil_divide(p->units, p->products->lanes) * p->products->lanes;
+    p->depth = ceil_multiple(p->k, p->products->depth);
+    p->padded = ceil_multiple(p->units, p->products->lanes);
     p->blocks = larger(1, smaller(p->batch / LEAST_ROWS,
                                   larger(q->machine.threads, p->batch / ENOUGH_ROWS)));
     p->rows = ceil_divide(p->batch, p->blocks);
     p->stream = p->units % 16 == 0 &&
                 p->batch * p->steps * p->units * MOST_GATES * (p->narrow ? 2 : 4) >= STREAMED;
-    p->stride = ceil_divide(p->k, PADDING) * PADDING + PADDING;
+    p->stride = ceil_multiple(p->k, PADDING) + PADDING;
     p->plane = p->rows * p->stride;
 }
 

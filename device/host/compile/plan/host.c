@@ -87,21 +87,15 @@ static const CornuKernel *kernel_taking(const CornuHost *host, const CornuProgra
 }
 
 const CornuKernel *cornu__kernel_for(const CornuHost *host, const CornuProgram *program,
-                                     const CornuProgramOp *op)
+                                     const CornuProgramOp *op, const CornuProgramOp *pool)
 {
-    return kernel_taking(host, program, op, NULL, false);
+    return kernel_taking(host, program, op, pool, false);
 }
 
 const CornuKernel *cornu__widened_kernel_for(const CornuHost *host, const CornuProgram *program,
                                              const CornuProgramOp *op)
 {
     return kernel_taking(host, program, op, NULL, true);
-}
-
-const CornuKernel *cornu__pooled_kernel_for(const CornuHost *host, const CornuProgram *program,
-                                            const CornuProgramOp *op, const CornuProgramOp *pool)
-{
-    return kernel_taking(host, program, op, pool, false);
 }
 
 int cornu__declined(const CornuHost *host, const CornuProgram *program, const CornuProgramOp *op,

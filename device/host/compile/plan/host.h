@@ -23,13 +23,11 @@ typedef struct {
 /* The properties of the device that kernels may depend on. */
 CornuMachine cornu__machine(const CornuHost *host);
 
-/* The kernel that takes this op of the program, NULL if there is none; the one that takes it joined
- * with a pooling or its gradient; the one that takes it if every bf16 and f16 among its types were
- * f32. */
+/* The kernel that takes this op of the program, joined with a pooling or its gradient, or alone if
+ * that is NULL; the one that takes it if every bf16 and f16 among its types were f32. NULL if there
+ * is none. */
 const CornuKernel *cornu__kernel_for(const CornuHost *host, const CornuProgram *program,
-                                     const CornuProgramOp *op);
-const CornuKernel *cornu__pooled_kernel_for(const CornuHost *host, const CornuProgram *program,
-                                            const CornuProgramOp *op, const CornuProgramOp *pool);
+                                     const CornuProgramOp *op, const CornuProgramOp *pool);
 const CornuKernel *cornu__widened_kernel_for(const CornuHost *host, const CornuProgram *program,
                                              const CornuProgramOp *op);
 

@@ -20,7 +20,7 @@ const CornuKernel *cornu__summed_kernel_for(const CornuHost *host, const CornuPr
         return NULL;
     for (int k = 0; k < op->in_count; k++)
         if (!program->values[cornu_program_operands(program, op)[k]].varies) return NULL;
-    const CornuKernel *kernel = cornu__kernel_for(host, program, op);
+    const CornuKernel *kernel = cornu__kernel_for(host, program, op, NULL);
     if (!kernel || !kernel->summed) return NULL;
     CornuType          types[CORNU_MAX_INPUTS];
     const CornuOpCall  call = cornu_program_call(program, op, types);

@@ -74,8 +74,6 @@ typedef struct {
 /* a / b rounded down; b positive. */
 static int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
-static int64_t round_up(int64_t a, int64_t unit) { return ceil_divide(a, unit) * unit; }
-
 /* The positions that outputs [out, end) meet lie in [first_met(out), end_met(end)), whether they
  * exist or not; there are at most most_met(end - out). */
 static int64_t span(const CornuAxis *axis) { return (axis->taps - 1) * axis->dilation; }
@@ -107,8 +105,8 @@ static void find_extents(Columns *c, const CornuOpCall *op, const CornuType *out
         c->walk.axis[a].transposed = true;
     }
     c->columns = c->walk.axis[0].taps * c->walk.axis[1].taps * c->walk.out_channels;
-    c->padded = round_up(c->columns, c->products->lanes);
-    c->depth = round_up(c->walk.in_channels, c->products->depth);
+    c->padded = ceil_multiple(c->columns, c->products->lanes);
+    c->depth = ceil_multiple(c->walk.in_channels, c->products->depth);
 }
 
 static CornuDecline few_declines(const CornuQuery *q)
@@ -157,15 +155,16 @@ static void lay_out(Columns *c, const CornuQuery *q, CornuScratch *scratch)
     const int64_t d_y_image = c->walk.axis[0].in * c->walk.axis[1].in * c->walk.in_channels;
     cut(c);
     const size_t threads = (size_t)q->machine.threads;
-    c->p_count = round_up(c->rows * c->positions * c->padded + CORNU_COL2IM_BEYOND, LINE);
-    c->row_count = q->out_type->dtype == CORNU_BF16 ? round_up(c->strip_row, LINE) : 0;
-    c->tap_count = round_up(c->column_count + c->walk.axis[0].taps * c->walk.axis[1].taps, LINE);
+    c->p_count = ceil_multiple(c->rows * c->positions * c->padded + CORNU_COL2IM_BEYOND, LINE);
+    c->row_count = q->out_type->dtype == CORNU_BF16 ? ceil_multiple(c->strip_row, LINE) : 0;
+    c->tap_count = ceil_multiple(c->column_count + c->walk.axis[0].taps * c->walk.axis[1].taps,
+                                 LINE);
     c->x_bytes = cornu__parts_bytes(&c->how, c->positions * c->walk.in_channels);
-    c->unpool_count = unpools ? round_up(cornu__unpool_scratch(&q->op->in[0]), LINE) : 0;
-    c->map_bytes = unpools ? (size_t)round_up(d_y_image, 2 * LINE) *
+    c->unpool_count = unpools ? ceil_multiple(cornu__unpool_scratch(&q->op->in[0]), LINE) : 0;
+    c->map_bytes = unpools ? (size_t)ceil_multiple(d_y_image, 2 * LINE) *
                              cornu_dtype_size(q->op->in[0].dtype) : 0;
-    c->zeros = cornu__take_floats(scratch, round_up(c->padded, LINE));
-    c->bias = cornu__take_floats(scratch, round_up(c->walk.out_channels, LINE));
+    c->zeros = cornu__take_floats(scratch, ceil_multiple(c->padded, LINE));
+    c->bias = cornu__take_floats(scratch, ceil_multiple(c->walk.out_channels, LINE));
     c->p = cornu__take_floats(scratch, q->machine.threads * c->p_count);
     c->row = cornu__take_floats(scratch, q->machine.threads * c->row_count);
     c->taps = cornu__take(scratch, threads * (size_t)c->tap_count * sizeof *c->taps);

@@ -71,11 +71,11 @@ static void cut_batch(CornuFilterGradient *g, int64_t piece, int64_t shards)
     least = larger(1, smaller(least, batch));
     g->chunks = larger(1, smaller(most, batch / least));
     while (g->chunks < FEW_CHUNKS && g->chunks & (g->chunks - 1)) g->chunks &= g->chunks - 1;
-    g->chunk_images = larger(1, ceil_divide(ceil_divide(batch, g->chunks), depth)) * depth;
+    g->chunk_images = larger(depth, ceil_multiple(ceil_divide(batch, g->chunks), depth));
     g->chunks = larger(1, ceil_divide(batch, g->chunk_images));
     if (4 * g->rows * g->padded > NEAR_BYTES) piece *= 2;
     g->piece_images = ceil_divide(g->chunk_images, ceil_divide(g->chunk_images, piece));
-    g->piece_images = ceil_divide(g->piece_images, depth) * depth;
+    g->piece_images = ceil_multiple(g->piece_images, depth);
 }
 
 CornuFilterGradient cornu__filter_gradient(const CornuQuery *q)
@@ -90,7 +90,7 @@ CornuFilterGradient cornu__filter_gradient(const CornuQuery *q)
     cornu__filter_tiles_turn(&g);
     const int64_t C = g.walk.in_channels, row = width->taps * C;
     g.rows = height->taps * row;
-    g.padded = ceil_divide(g.walk.out_channels, g.products->lanes) * g.products->lanes;
+    g.padded = ceil_multiple(g.walk.out_channels, g.products->lanes);
     g.gather = row < FEW || (C < FEW && cornu__filter_short_tiles(&g) && !joins(width) &&
                              4 * height->out * width->out * g.padded <= FAR_BYTES);
     g.layers = g.how.passes > 1 ? 2 : 1;
@@ -109,7 +109,7 @@ void cornu__filter_cut_batch(CornuFilterGradient *g, int64_t x_copy, int64_t y_c
 {
     const int64_t depth = g->products->depth;
     const int64_t piece = larger(1, PIECE_BYTES / larger(1, image_bytes(g, x_copy, y_copy)));
-    cut_batch(g, ceil_divide(piece, depth) * depth, shards);
+    cut_batch(g, ceil_multiple(piece, depth), shards);
     g->x_part = g->piece_images / depth * x_copy;
     g->y_part = g->piece_images / depth * y_copy;
 }

@@ -58,8 +58,6 @@ typedef struct {
                                                        channels or filters                   */
 } Gradient;
 
-static int64_t round_up(int64_t a, int64_t unit) { return ceil_divide(a, unit) * unit; }
-
 /* False where filters have other taps. */
 static bool find_tilings(Gradient *g, const CornuOpCall *op, const CornuType *out_type)
 {
@@ -83,7 +81,7 @@ static bool find_tilings(Gradient *g, const CornuOpCall *op, const CornuType *ou
     g->x_image = cornu__tiling_image(&g->x);
     g->y_image = cornu__tiling_image(&g->d_y);
     g->count = g->walk.batch * g->x.tiles[0] * g->x.tiles[1];
-    g->out_padded = round_up(g->walk.out_channels, g->products->lanes);
+    g->out_padded = ceil_multiple(g->walk.out_channels, g->products->lanes);
     g->chunk_sums = g->points * g->walk.in_channels * g->out_padded;
     return true;
 }
@@ -123,9 +121,9 @@ static void lay_out(Gradient *g, const CornuQuery *q, CornuScratch *scratch)
     const int64_t lanes = g->products->lanes, threads = q->machine.threads;
     const int64_t C = g->walk.in_channels, F = g->walk.out_channels;
     const int64_t tile = g->points * (int64_t)sizeof(float);   /* bytes of a channel's */
-    g->in_padded = C - g->x.groups.channels + round_up(g->x.groups.channels, lanes);
+    g->in_padded = C - g->x.groups.channels + ceil_multiple(g->x.groups.channels, lanes);
     g->chunks = chunks_of(g, q->machine.shards);
-    g->share = round_up(ceil_divide(F, ceil_divide(threads, g->chunks)), 2 * lanes);
+    g->share = ceil_multiple(ceil_divide(F, ceil_divide(threads, g->chunks)), 2 * lanes);
     g->shares = ceil_divide(F, g->share);
     g->share = smaller(g->share, g->out_padded);
     const int64_t near = cornu__cpu()->l2 / 2 / (tile * (g->in_padded + g->share));

@@ -105,8 +105,6 @@ typedef struct {
     int64_t                x_image, unpool_count;
 } Padded;
 
-static int64_t round_up(int64_t a, int64_t unit) { return ceil_divide(a, unit) * unit; }
-
 /* ---- Geometry ---- */
 
 /* Whether output `out` of the first group meets a row of x by this slot, and which, be it beside
@@ -156,7 +154,7 @@ static int64_t rows_met(const Padded *c, int64_t rows)
 static int64_t find_runs(const Padded *c, int64_t phase, int64_t k, CornuRun *runs, int64_t *starts)
 {
     const CornuAxis *height = &c->walk.axis[0];
-    const int64_t    length = round_up(c->width.reach * c->channels, WHOLE);
+    const int64_t    length = ceil_multiple(c->width.reach * c->channels, WHOLE);
     int64_t          row;
     for (int64_t u = 0; u < height->taps; u++) {
         if (!meets(height, phase, u, &row)) continue;
@@ -175,12 +173,12 @@ static void set_width(Padded *c, int64_t group, int64_t channels)
     c->width = sweep_of(width, group);
     c->channels = channels;
     c->columns = group * c->walk.out_channels;
-    c->padded = round_up(c->columns, c->products->lanes);
+    c->padded = ceil_multiple(c->columns, c->products->lanes);
     const int64_t met = (row_groups(c) - 1) * c->width.step + c->width.reach;
     const int64_t right = smaller(met, larger(0, c->width.first + met - width->in));
     c->left = smaller(met, larger(0, -c->width.first));
     c->pitch = larger(met - smaller(c->left, right), row_groups(c) * c->width.step);
-    c->pitch = round_up(larger(c->pitch, c->left), c->width.step);
+    c->pitch = ceil_multiple(larger(c->pitch, c->left), c->width.step);
     c->depth = 0;
     for (int64_t p = 0; p < c->phase_count; p++) c->depth = find_runs(c, p, c->depth, NULL, NULL);
 }
@@ -212,7 +210,7 @@ static void choose_width(Padded *c)
     for (int64_t g = step; g <= width->out; g += step)
         for (int64_t unit = 1; unit <= WHOLE; unit = unit == 1 ? WHOLE / 2 : 2 * unit) {
             if (width->out % g || (g > step && g * c->walk.out_channels > MOST_COLUMNS)) continue;
-            set_width(c, g, round_up(C, unit));
+            set_width(c, g, ceil_multiple(C, unit));
             const int64_t cycles = cost(c);
             if (cycles < best) best = cycles, group = g, channels = c->channels;
         }
@@ -242,7 +240,7 @@ static void cut(Padded *c, int threads)
     c->rows = larger(1, ceil_divide(all, c->bands) * window);
     c->plane = ceil_divide(rows_met(c, c->rows), c->height.step);
     c->positions = (c->rows - 1) * row_positions(c) + row_groups(c);
-    c->x_count = round_up((c->height.step * c->plane * c->pitch + c->left) * P + WHOLE, WHOLE);
+    c->x_count = ceil_multiple((c->height.step * c->plane * c->pitch + c->left) * P + WHOLE, WHOLE);
 }
 
 /* Where the runs of each phase are, and its outputs. */
@@ -271,7 +269,7 @@ static void lay_out(Padded *c, const CornuQuery *q, CornuScratch *scratch)
     const int64_t row = c->walk.axis[1].out * F;
     c->map_bytes = c->pools ? (int64_t)cornu__aligned((size_t)(c->rows * row * size)) : 0;
     c->row_bytes = c->pools ? (int64_t)cornu__aligned((size_t)(row / WINDOW) * sizeof(float)) : 0;
-    c->unpool_count = unpools ? round_up(cornu__unpool_scratch(&q->op->in[0]), WHOLE) : 0;
+    c->unpool_count = unpools ? ceil_multiple(cornu__unpool_scratch(&q->op->in[0]), WHOLE) : 0;
     const size_t image = unpools ? cornu__aligned((size_t)c->x_image * sizeof(uint16_t)) : 0;
     c->x = cornu__take(scratch, threads * (size_t)c->x_count * sizeof *c->x);
     c->zeros = cornu__take_floats(scratch, c->padded);
@@ -315,7 +313,7 @@ static int64_t percent_of_tiles(const Padded *c)
     for (int64_t j = 0; j < c->width.group; j++) across += taps_of(width, j);
     for (int64_t p = 0; p < c->phase_count; p++) {
         const int64_t count = (outputs(c, p) - 1) * row_positions(c) + row_groups(c);
-        down += (count > tile ? round_up(count, tile) : round_up(count, tile / 2)) *
+        down += (count > tile ? ceil_multiple(count, tile) : ceil_multiple(count, tile / 2)) *
                 taps_of(height, p);
     }
     if (down * across == 0) return 100;
@@ -405,7 +403,7 @@ static void spread_taps(void *context, int64_t u, int thread)
     const Padded    *c = &p->padded;
     const CornuAxis *width = &c->walk.axis[1];
     const int64_t    C = c->walk.in_channels, F = c->walk.out_channels;
-    const int64_t    length = round_up(c->width.reach * c->channels, WHOLE);
+    const int64_t    length = ceil_multiple(c->width.reach * c->channels, WHOLE);
     uint16_t        *to = p->spread + p->starts[u] * c->columns;
     int64_t          column;
     if (p->starts[u] < 0) return;

@@ -13,8 +13,8 @@ void cornu__direct_find_extents(CornuDirect *c, const CornuOpCall *op, const Cor
     c->products = c->how.products;
     c->walk = cornu__walk(op, out_type);
     c->taps = c->walk.axis[0].taps * c->walk.axis[1].taps;
-    c->depth = ceil_divide(c->taps * c->walk.in_channels, c->products->depth) * c->products->depth;
-    c->padded = ceil_divide(c->walk.out_channels, c->products->lanes) * c->products->lanes;
+    c->depth = ceil_multiple(c->taps * c->walk.in_channels, c->products->depth);
+    c->padded = ceil_multiple(c->walk.out_channels, c->products->lanes);
     c->x_image = c->walk.axis[0].in * c->walk.axis[1].in * c->walk.in_channels;
     const CornuAxis *width = &c->walk.axis[1];
     c->gather = c->walk.in_channels == 1 && c->products->depth == 2 && !width->transposed &&

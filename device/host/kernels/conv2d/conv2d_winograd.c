@@ -104,8 +104,6 @@ static int64_t panel_offset(const Winograd *w, int64_t n, int point)
     return (n * w->points + point * panel_width(w, n)) * w->walk.in_channels;
 }
 
-static int64_t round_up(int64_t a, int64_t unit) { return ceil_divide(a, unit) * unit; }
-
 /* Of a walk over phases. */
 static CornuTiling tiling_of(const CornuWinograd *winograd, const CornuWalk *walk)
 {
@@ -184,7 +182,7 @@ static void find_blocks(Winograd *w, int threads)
     if (few) w->each = larger(w->each, smaller(w->count, most));
     w->blocks = ceil_divide(w->count, w->each);
     if (!few && w->blocks > threads)
-        w->blocks = smaller(w->count, round_up(w->blocks, threads));
+        w->blocks = smaller(w->count, ceil_multiple(w->blocks, threads));
 }
 
 static void find_extents(Winograd *w, const CornuOpCall *op, const CornuType *out_type, int threads)
@@ -209,8 +207,8 @@ static void find_extents(Winograd *w, const CornuOpCall *op, const CornuType *ou
         w->count *= w->x.tiles[a];
     }
     w->in_padded = (w->x.groups.groups - 1) * w->x.groups.channels +
-                   round_up(w->x.groups.channels, lanes);
-    w->out_padded = round_up(w->walk.out_channels, lanes);
+                   ceil_multiple(w->x.groups.channels, lanes);
+    w->out_padded = ceil_multiple(w->walk.out_channels, lanes);
     find_blocks(w, threads);
     w->x_image = cornu__tiling_image(&w->x);
     w->x_bytes = (size_t)(w->walk.batch * w->x_image) * sizeof(float);

@@ -40,7 +40,7 @@ int64_t cornu__point_floats(int64_t floats)
 static int64_t in_registers(int64_t filters)
 {
     const int64_t lanes = cornu__products()->lanes;
-    return ceil_divide(filters, lanes) * lanes;
+    return ceil_multiple(filters, lanes);
 }
 
 double cornu__winograd_multiplies(const CornuWinograd *winograd, const CornuTiling *tiling,
