@@ -204,6 +204,7 @@ typedef struct {
 CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program);
 /* Once for each compile or twin: it may be evicted then. NULL is ignored. */
 void             cornu_executable_release(CornuExecutable *executable);
+/* The device that compiled it. */
 CornuDevice     *cornu_executable_device(const CornuExecutable *executable);
 
 /* The same program with memory of its own for values: twins may run while other threads run other
