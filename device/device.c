@@ -39,43 +39,6 @@ static bool is_called(const CornuDeviceClass *class, const char *name)
            (!name[length] || (class->has_profiles && name[length] == ':'));
 }
 
-/* The number of the mesh's axis; -1 if there is no such one. */
-static int batch_axis(const CornuDeviceConfig *config)
-{
-    return config->batch_axis ? cornu_mesh_axis(&config->mesh, config->batch_axis) : 0;
-}
-
-/* Sets the number of shards to that of the mesh, if there is one. */
-static CornuStatus read_mesh(CornuDeviceConfig *config)
-{
-    CornuMeshText text;
-    const int     shards = cornu_mesh_size(&config->mesh, ~0u);
-    if (config->mesh.axes == 0) return CORNU_OK;
-    CORNU__TRY(cornu__fail_prefix(cornu_mesh_check(&config->mesh), config->name));
-    if (batch_axis(config) < 0)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "device \"%s\": the mesh %s has no axis %s to deal "
-                           "the rows of a batch over", config->name,
-                           cornu_mesh_print(&text, &config->mesh), config->batch_axis);
-    if (config->shards && config->shards != shards)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "device \"%s\": %d shards and a mesh %s, of %d",
-                           config->name, config->shards, cornu_mesh_print(&text, &config->mesh),
-                           shards);
-    config->shards = shards;
-    return CORNU_OK;
-}
-
-/* Gives the device its mesh and layouts; on failure closes it. */
-static CornuDevice *with_mesh(CornuDevice *device, const CornuDeviceConfig *config)
-{
-    device->mesh = config->mesh;
-    device->data = config->mesh.axes ? 1u << batch_axis(config) : CORNU_ALL_SHARDS;
-    if (!config->layout_map) return device;
-    device->layouts = cornu__layout_map(&device->mesh, config->layout_map);
-    if (device->layouts) return device;
-    cornu__device_release(device);
-    return NULL;
-}
-
 static CornuDevice *open_device(const CornuDeviceConfig *config)
 {
     if (!config->name)
@@ -112,7 +75,7 @@ static CornuDevice *open_device(const CornuDeviceConfig *config)
         if (device->own.count == 0) device->own.count = device->shards;
         atomic_init(&device->owners, 1);
         atomic_init(&device->closed, false);
-        if (device->opened) return with_mesh(device, config);
+        if (device->opened) return device;
         class->close(device);
         return cornu__null();
     }
@@ -122,9 +85,7 @@ static CornuDevice *open_device(const CornuDeviceConfig *config)
 CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config)
 {
     if (cornu__refused()) return NULL;
-    CornuDeviceConfig full = *config;
-    const bool        fails = cornu__log_open() || read_mesh(&full);
-    CornuDevice      *device = fails ? cornu__null() : open_device(&full);
+    CornuDevice *device = cornu__log_open() ? cornu__null() : open_device(config);
     if (!device)
         cornu__log(CORNU_LOG_ERROR, "a device cannot be opened: %s", cornu_error_message());
     else   /* layers are traced on reference devices: not worth an info line */
@@ -157,7 +118,7 @@ void cornu__device_release(CornuDevice *device)
     if (!device || atomic_fetch_sub(&device->owners, 1) > 1) return;
     while (device->executables) remove_executable(device, &device->executables);
     cornu__release(device->opened);
-    cornu__layout_map_free(device->layouts);
+    if (device->layouts) device->free_layouts(device->layouts);
     device->class->close(device);
 }
 
@@ -182,13 +143,13 @@ const char *cornu_device_name(const CornuDevice *device)
 CornuDevice *cornu_device_open_like(const CornuDevice *device, int threads)
 {
     CORNU__NEED_TO_MAKE(device);
-    const char *batch = NULL;
-    for (int i = 0; i < device->mesh.axes; i++)
-        if (device->data >> i & 1) batch = device->mesh.name[i];
-    return cornu_device_open(device->opened, .threads = threads ? threads : device->threads,
-                             .shards = device->shards, .precision = device->precision,
-                             .processes = device->processes, .mesh = device->mesh,
-                             .batch_axis = batch);
+    CornuDevice *like = cornu_device_open(
+        device->opened, .threads = threads ? threads : device->threads, .shards = device->shards,
+        .precision = device->precision, .processes = device->processes);
+    if (!like) return NULL;
+    like->mesh = device->mesh;
+    like->data = device->data;
+    return like;
 }
 
 int cornu_device_threads(const CornuDevice *device)
@@ -201,17 +162,6 @@ int cornu_device_shards(const CornuDevice *device)
 {
     CORNU__NEED_OR(device, 0);
     return device->mesh.axes ? cornu_mesh_size(&device->mesh, device->data) : device->shards;
-}
-
-CornuStatus cornu__device_layout(const CornuDevice *device, const char *path, CornuType type,
-                                 CornuLayout *layout)
-{
-    return cornu__layout_find(device->layouts, &device->mesh, path, type, layout);
-}
-
-const char *cornu__device_unused_layout(const CornuDevice *device)
-{
-    return cornu__layout_unused(device->layouts);
 }
 
 const CornuMesh *cornu_device_mesh(const CornuDevice *device)

@@ -15,7 +15,7 @@
 #ifndef CORNU_DEVICE_DEVICE_H
 #define CORNU_DEVICE_DEVICE_H
 
-#include "mesh/layout_map.h"
+#include "mesh/mesh.h"
 #include "processes/processes.h"
 #include "steps.h"
 
@@ -47,12 +47,6 @@ typedef struct {
     CornuPrecision precision;   /* default CORNU_PRECISION_HIGHEST; others on tpu and pjrt */
     CornuProcesses *processes;  /* default none: this process owns all shards. Else on cpu and tpu
                                    each process owns some of them, at least one */
-    CornuMesh       mesh;       /* the shards as an array, as many as its extents say; default:
-                                   none, all share the batch */
-    const char     *batch_axis; /* the axis of the mesh that the rows of a batch are dealt over;
-                                   default its first */
-    const CornuLayoutRow *layout_map;   /* how the mesh cuts variables, by their names; default:
-                                           not; only with a mesh */
 } CornuDeviceConfig;
 
 /* NULL and CORNU_ERR_DEVICE for an unknown name (the message lists the known ones, the nearest
@@ -82,7 +76,7 @@ int         cornu_device_threads(const CornuDevice *device); /* that compute */
 /* Those that share a batch, of all processes together: with a mesh, as many as there are along its
  * batch axis. */
 int         cornu_device_shards(const CornuDevice *device);
-/* Without axes if it was opened without. */
+/* Without axes unless it was given one: mesh/layout_map.h. */
 const CornuMesh *cornu_device_mesh(const CornuDevice *device);
 
 /* Those that this process owns: `*count` of them, from shard *first on. All, unless several

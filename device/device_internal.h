@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 
 #include "device.h"
-#include "mesh/layout_map_internal.h"
 #include "placement/placement.h"
 #include "program_internal.h"
 #include "status_internal.h"
@@ -116,7 +115,8 @@ struct CornuDevice {
     CornuProcesses         *processes;     /* NULL: all are */
     CornuMesh               mesh;          /* of the shards; no axes: none */
     unsigned                data;          /* its axes that share the batch */
-    CornuLayoutMap         *layouts;       /* of variables; NULL: none is cut */
+    struct CornuLayoutMap  *layouts;       /* of variables; NULL: none is cut */
+    void                  (*free_layouts)(struct CornuLayoutMap *layouts);
     CornuPrecision          precision;
     char                    description[256];
     const char             *profile;       /* NULL: it emulates none */

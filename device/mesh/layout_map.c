@@ -3,6 +3,7 @@
 #include <regex.h>
 #include <string.h>
 
+#include "../device_internal.h"
 #include "../memory_internal.h"
 
 typedef struct {
@@ -137,4 +138,42 @@ const char *cornu__layout_unused(const CornuLayoutMap *map)
     for (int i = 0; map && i < map->count; i++)
         if (!map->rows[i].used) return map->rows[i].pattern;
     return NULL;
+}
+
+/* ---- Of a device ---- */
+
+CornuStatus cornu_device_set_mesh(CornuDevice *device, const CornuMesh *mesh, const char *batch,
+                                  const CornuLayoutRow *rows)
+{
+    CornuMeshText text;
+    CORNU__NEED(device);
+    CORNU__NEED(mesh);
+    CORNU__TRY(cornu_mesh_check(mesh));
+    const int axis = batch ? cornu_mesh_axis(mesh, batch) : 0;
+    if (axis < 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "the mesh %s has no axis \"%s\" to deal the rows of "
+                           "a batch over", cornu_mesh_print(&text, mesh), batch);
+    if (cornu_mesh_size(mesh, ~0u) != device->shards || device->buffers || device->mesh.axes)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "the mesh %s is for a new device of %d shards, this "
+                           "one has %d%s", cornu_mesh_print(&text, mesh),
+                           cornu_mesh_size(mesh, ~0u), device->shards,
+                           device->mesh.axes ? " and a mesh" : device->buffers ? " and buffers" : "");
+    CornuLayoutMap *map = rows ? cornu__layout_map(mesh, rows) : NULL;
+    if (rows && !map) return cornu_error_take();
+    device->mesh = *mesh;
+    device->data = 1u << axis;
+    device->layouts = map;
+    device->free_layouts = cornu__layout_map_free;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__device_layout(const CornuDevice *device, const char *path, CornuType type,
+                                 CornuLayout *layout)
+{
+    return cornu__layout_find(device->layouts, &device->mesh, path, type, layout);
+}
+
+const char *cornu__device_unused_layout(const CornuDevice *device)
+{
+    return cornu__layout_unused(device->layouts);
 }

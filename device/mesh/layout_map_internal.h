@@ -6,7 +6,6 @@
 #include "partition.h"
 
 typedef struct CornuLayoutMap CornuLayoutMap;
-struct CornuDevice;
 
 /* A copy, checked against the mesh; the caller frees it. NULL, pending, for a pattern that is not
  * an expression, and for axes that the mesh lacks or that cut twice (CORNU_ERR_ARGUMENT). */
@@ -19,11 +18,11 @@ void            cornu__layout_map_free(CornuLayoutMap *map);
 CornuStatus cornu__layout_find(CornuLayoutMap *map, const CornuMesh *mesh, const char *path,
                                CornuType type, CornuLayout *layout);
 
-/* Of a variable on this device (device.c). */
+/* Of a variable on this device. */
 CornuStatus cornu__device_layout(const struct CornuDevice *device, const char *path, CornuType type,
                                  CornuLayout *layout);
 
-/* cornu__layout_unused of the device's map (device.c). */
+/* cornu__layout_unused of the device's map. */
 const char *cornu__device_unused_layout(const struct CornuDevice *device);
 
 /* The first pattern that has been found in no path so far; NULL if all have. */

@@ -24,31 +24,6 @@ CornuStatus cornu_mesh_check(const CornuMesh *mesh)
     return CORNU_OK;
 }
 
-int cornu_mesh_size(const CornuMesh *mesh, unsigned axes)
-{
-    int size = 1;
-    for (int i = 0; i < mesh->axes; i++)
-        if (axes >> i & 1) size *= mesh->extent[i];
-    return size;
-}
-
-/* How far apart neighbours along an axis are. */
-static int stride_of(const CornuMesh *mesh, int axis)
-{
-    int stride = 1;
-    for (int i = axis + 1; i < mesh->axes; i++) stride *= mesh->extent[i];
-    return stride;
-}
-
-int cornu_mesh_index(const CornuMesh *mesh, unsigned axes, int shard)
-{
-    int index = 0;
-    for (int i = 0; i < mesh->axes; i++)
-        if (axes >> i & 1)
-            index = index * mesh->extent[i] + shard / stride_of(mesh, i) % mesh->extent[i];
-    return index;
-}
-
 int cornu_mesh_axis(const CornuMesh *mesh, const char *name)
 {
     for (int i = 0; i < mesh->axes; i++)

@@ -35,10 +35,25 @@ typedef struct {
 CornuStatus cornu_mesh_check(const CornuMesh *mesh);
 
 /* The product of the extents of these axes. */
-int cornu_mesh_size(const CornuMesh *mesh, unsigned axes);
+static inline int cornu_mesh_size(const CornuMesh *mesh, unsigned axes)
+{
+    int size = 1;
+    for (int i = 0; i < mesh->axes; i++)
+        if (axes >> i & 1) size *= mesh->extent[i];
+    return size;
+}
 
 /* The place of a shard in its group over these axes. */
-int cornu_mesh_index(const CornuMesh *mesh, unsigned axes, int shard);
+static inline int cornu_mesh_index(const CornuMesh *mesh, unsigned axes, int shard)
+{
+    int index = 0, step = 1;
+    for (int i = mesh->axes - 1; i >= 0; shard /= mesh->extent[i--]) {
+        if (!(axes >> i & 1)) continue;
+        index += shard % mesh->extent[i] * step;
+        step *= mesh->extent[i];
+    }
+    return index;
+}
 
 /* The axis of that name; -1 if there is none. */
 int cornu_mesh_axis(const CornuMesh *mesh, const char *name);

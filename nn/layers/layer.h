@@ -82,6 +82,8 @@ struct CornuLayer {
     double                 lora_alpha;
     void                 **kept;        /* memory that is freed with the layer */
     int                    kept_count, kept_space;
+    CornuLayer *(*from)(const CornuLayerClass *kind, const void *config);   /* internal: what made
+                                           it, if its class has no `from`; for copies */
     uint64_t               seed;        /* seed and first generator of its random draws, set   */
     int64_t                generator;   /* before building; the generators of its weights follow */
 };

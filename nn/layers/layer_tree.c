@@ -136,7 +136,7 @@ CornuLayer *cornu__layer_copy(const CornuLayer *layer)
     if (!config) return cornu__null();
     memcpy(config, cornu__config(layer), keras->config_size);
     copy_layers(keras->fields, config);
-    CornuLayer *copy = cornu__layer_from(layer->kind, config);
+    CornuLayer *copy = keras->from ? keras->from(config) : layer->from(layer->kind, config);
     cornu__release(config);
     if (!copy) return NULL;
     copy->own_policy = layer->own_policy;

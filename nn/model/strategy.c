@@ -92,10 +92,15 @@ CornuStrategy *cornu_model_parallel_from(const CornuModelParallelConfig *config)
     CornuStrategy *strategy = create_strategy("model_parallel", config->iterations_per_loop);
     if (!strategy) return NULL;
     if (!batch && cornu_mesh_axis(&config->mesh, "batch") >= 0) batch = "batch";
-    return with_device(strategy, cornu_device_open(
-        config->device ? config->device : "cpu", .mesh = config->mesh, .batch_axis = batch,
-        .layout_map = config->layout_map, .threads = config->threads,
-        .precision = config->precision, .processes = config->processes));
+    strategy = with_device(strategy, cornu_device_open(
+        config->device ? config->device : "cpu", .shards = cornu_mesh_size(&config->mesh, ~0u),
+        .threads = config->threads, .precision = config->precision,
+        .processes = config->processes));
+    if (!strategy ||
+        !cornu_device_set_mesh(strategy->device, &config->mesh, batch, config->layout_map))
+        return strategy;
+    cornu_strategy_free(strategy);
+    return cornu__null();
 }
 
 void cornu_strategy_free(CornuStrategy *strategy)

@@ -26,6 +26,7 @@
 #ifndef CORNU_NN_STRATEGY_H
 #define CORNU_NN_STRATEGY_H
 
+#include "../../device/mesh/layout_map.h"
 #include "../../device/tpu/resolver.h"
 #include "model.h"
 

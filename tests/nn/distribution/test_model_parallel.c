@@ -161,9 +161,12 @@ static CornuStatus train(const Case *c, CornuDevice *device, Outcome *outcome, b
 
 static CornuDevice *open_mesh(const Case *c, CornuProcesses *processes)
 {
-    return cornu_device_open("cpu", .threads = 2, .layout_map = c->layout_map,
-                             .processes = processes,
-                             .mesh = cornu_device_mesh(.shape = { c->batch, c->model }));
+    const CornuMesh mesh = cornu_device_mesh(.shape = { c->batch, c->model });
+    CornuDevice    *device = cornu_device_open("cpu", .threads = 2, .processes = processes,
+                                               .shards = c->batch * c->model);
+    if (!device || !cornu_device_set_mesh(device, &mesh, NULL, c->layout_map)) return device;
+    cornu_device_close(device);
+    return NULL;
 }
 
 /* As without a mesh, on the shards that share the batch, within what other orders of sums make of
