@@ -52,8 +52,8 @@ static CornuStatus read_row(const CornuMesh *mesh, const CornuLayoutRow *from, R
         unsigned axes;
         CORNU__TRY(read_axes(mesh, from->pattern, from->axes[i], &axes));
         if (axes & used)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "layout of %s: an axis of the mesh cuts two axes "
-                               "of the variable", from->pattern);
+            return cornu__fail(CORNU_ERR_ARGUMENT, "layout of %s: an axis of the mesh cuts two "
+                               "axes of the variable", from->pattern);
         used |= axes;
         row->layout.cut[i] = (unsigned char)axes;
         if (axes) row->rank = i + 1;
@@ -157,7 +157,8 @@ CornuStatus cornu_device_set_mesh(CornuDevice *device, const CornuMesh *mesh, co
         return cornu__fail(CORNU_ERR_ARGUMENT, "the mesh %s is for a new device of %d shards, this "
                            "one has %d%s", cornu_mesh_print(&text, mesh),
                            cornu_mesh_size(mesh, ~0u), device->shards,
-                           device->mesh.axes ? " and a mesh" : device->buffers ? " and buffers" : "");
+                           device->mesh.axes ? " and a mesh"
+                           : device->buffers ? " and buffers" : "");
     CornuLayoutMap *map = rows ? cornu__layout_map(mesh, rows) : NULL;
     if (rows && !map) return cornu_error_take();
     device->mesh = *mesh;

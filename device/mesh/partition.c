@@ -181,8 +181,8 @@ static void add_wish(Partition *p, CornuValue value, const CornuLayout *layout)
     else if (!layout || !cornu__layout_equal(wish->layout, *layout)) wish->readers = OTHERWISE;
 }
 
-/* The layout that an op element by element is computed in: its readers', or of an operand that is an
- * input, as a weight in its update. NULL: any. */
+/* The layout that an op element by element is computed in: its readers', or of an operand that is
+ * an input, as a weight in its update. NULL: any. */
 static const CornuLayout *wished(const Partition *p, const CornuProgramOp *op)
 {
     const CornuValue *in = cornu_program_operands(p->from, op);

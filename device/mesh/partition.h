@@ -6,9 +6,9 @@
  * records the ops on slices, with exchanges where a value is needed in another layout. So nothing
  * that records programs, no layer, gradient or optimizer, knows of layouts.
  *
- * A value is cut along some of its axes, each by some axes of the mesh; it may also be partial: what
- * each shard has is still to be summed over some axes of the mesh. An op whose operands are cut
- * keeps the cut where it treats an axis element by element (rows/axes.h), makes a partial value
+ * A value is cut along some of its axes, each by some axes of the mesh; it may also be partial:
+ * what each shard has is still to be summed over some axes of the mesh. An op whose operands are
+ * cut keeps the cut where it treats an axis element by element (rows/axes.h), makes a partial value
  * where it sums along the axis, and else has its operand gathered first. So the product of x and W,
  * cut along its columns, is cut; the next one, of that and a W cut along its rows, is partial, and
  * summed over the shards before anything else reads it.
@@ -41,8 +41,8 @@ CornuStatus cornu__layout_slice(const CornuMesh *mesh, CornuLayout layout, Cornu
 
 /* The partitioned copy; the caller frees it. Inputs and outputs keep their numbers: an input with a
  * layout is one per shard, of its slice, as the output that is written into it; all other outputs
- * are whole. `layouts` are by number of input. NULL, pending, after a failure: CORNU_ERR_UNSUPPORTED
- * for collectives in groups of a program's own. */
+ * are whole. `layouts` are by number of input. NULL, pending, after a failure:
+ * CORNU_ERR_UNSUPPORTED for collectives in groups of a program's own. */
 CornuProgram *cornu__partition(const CornuProgram *program, const CornuMesh *mesh, unsigned data,
                                const CornuLayout *layouts);
 

@@ -56,10 +56,10 @@ static CornuStatus check_layouts(const CornuModel *model)
 {
     const char *unused = cornu__device_unused_layout(model->device);
     if (!unused) return CORNU_OK;
-    const CornuWeight *first = cornu_model_weight_count(model) ? cornu_model_weight(model, 0) : NULL;
+    const int count = cornu_model_weight_count(model);
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the layout map's \"%s\" is for none of its %d "
-                       "weights, whose names are as %s", model->base.name, unused,
-                       cornu_model_weight_count(model), first ? first->path : "dense/kernel");
+                       "weights, whose names are as %s", model->base.name, unused, count,
+                       count > 0 ? cornu_model_weight(model, 0)->path : "dense/kernel");
 }
 
 CornuStatus cornu__model_make_variables(CornuModel *model)

@@ -135,7 +135,8 @@ static const CornuOptimizerField fields[] = {
 const CornuOptimizerClass cornu__muon_class = {
     .class_name = "Muon", .size = sizeof(Muon), .slots = cornu__moments_slots,
     .slot_type = slot_type, .decay_of = decay_of, .update_weight = muon_update,
-    .free = free_patterns, .fields = fields, .config_size = sizeof(CornuMuonConfig), .from = muon_from,
+    .free = free_patterns, .fields = fields, .config_size = sizeof(CornuMuonConfig),
+    .from = muon_from,
 };
 
 CornuOptimizer *cornu_muon_from(const CornuMuonConfig *config)

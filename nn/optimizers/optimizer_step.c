@@ -470,7 +470,8 @@ static CornuStatus update_bucket(const Step *step, const CornuBucket *bucket, Co
     if (optimizer->use_ema)
         new_w = only_if(step->finite, averaged(optimizer, step->graph, bucket, new_w, step->finite),
                         w);
-    CornuTensor *all = gathered(optimizer, bucket, new_w), *kept = constrained(optimizer, bucket, all);
+    CornuTensor *all = gathered(optimizer, bucket, new_w);
+    CornuTensor *kept = constrained(optimizer, bucket, all);
     if (kept != all) kept = only_if(step->finite, kept, whole);
     return assign(bucket->weights, at_precision(kept, precision_of(optimizer, bucket)));
 }

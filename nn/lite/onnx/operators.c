@@ -24,7 +24,8 @@ static const CornuLiteOnnxRow *row_of(CornuLiteCode code)
 static bool has_complex(const CornuLiteGraph *graph, const int *tensors, int count)
 {
     for (int i = 0; i < count; i++)
-        if (tensors[i] >= 0 && graph->tensors[tensors[i]].dtype == CORNU_LITE_COMPLEX64) return true;
+        if (tensors[i] >= 0 && graph->tensors[tensors[i]].dtype == CORNU_LITE_COMPLEX64)
+            return true;
     return false;
 }
 

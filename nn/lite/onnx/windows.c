@@ -245,7 +245,8 @@ static CornuStatus resize(const Step *step)
     int in[] = { 0, CORNU_ONNX_NONE, CORNU_ONNX_NONE, 0 };
     in[0] = channels_first(step, 0);
     in[3] = integers(step, size, AXES);
-    return give(step, CORNU__ONNX_NODE(step->to, "Resize", in, { .name = "mode", .text = step->row->whole },
+    return give(step, CORNU__ONNX_NODE(step->to, "Resize", in,
+                                       { .name = "mode", .text = step->row->whole },
                                        { .name = "coordinate_transformation_mode", .text = where },
                                        { .name = "nearest_mode", .text = nearest },
                                        { .name = "axes", .integers = axes, .count = AXES }));

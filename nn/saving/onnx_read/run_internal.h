@@ -2,8 +2,9 @@
  * Recording ONNX nodes as Cornu's ops.
  *
  * An operator has a row in a table (operators.def): its function gets the node's operands and
- * records ops; operators of one form share it, and their rows say in what they differ. An operand is
- * a tensor of the graph, or known: a host array, as constants are and what is computed from shapes.
+ * records ops; operators of one form share it, and their rows say in what they differ. An operand
+ * is a tensor of the graph, or known: a host array, as constants are and what is computed from
+ * shapes.
  * Parameters such as a Reshape's shape must be known. A node of which all operands are known is
  * computed on the host, and its results are known. Ops, and what takes tensors here, give NULL with
  * a pending error for NULL, so that rules check only what they look into.

@@ -214,8 +214,8 @@ static CornuProgram *two_layers(void)
 static const CornuMesh batch_model = { 2, { DATA, 4 }, { "batch", "model" } };
 
 /* Two layers, the first cut along its columns, the second along its rows: a sum forward, for the
- * result, and none backward, as nobody asks for the gradient of x; the others are of the loss and of
- * the gradients, over the batch, and gathers are for what is fetched. */
+ * result, and none backward, as nobody asks for the gradient of x; the others are of the loss and
+ * of the gradients, over the batch, and gathers are for what is fetched. */
 static void column_then_row(void **state)
 {
     (void)state;
@@ -270,7 +270,8 @@ static void filters(void **state)
     (void)state;
     Network          n = begin(cornu_type(CORNU_F32, ROWS, 6, 6, 3));
     const CornuConvolution same = { .low = { 1, 1 }, .high = { 1, 1 } };
-    CornuTensor *y = cornu_op_relu(cornu_op_conv2d(n.x, weight(&n, cornu_shape(3, 3, 3, 8)), &same));
+    CornuTensor *y = cornu_op_conv2d(n.x, weight(&n, cornu_shape(3, 3, 3, 8)), &same);
+    y = cornu_op_relu(y);
     y = cornu_op_conv2d(y, weight(&n, cornu_shape(3, 3, 8, 4)), &same);
     CornuProgram     *program = end(&n, cornu_op_tanh(y));
     const CornuLayout layouts[3] = { { { 0 } }, { { 0, 0, 0, 2 } }, { { 0, 0, 2, 0 } } };

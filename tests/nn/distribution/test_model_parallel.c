@@ -97,7 +97,11 @@ static const CornuLayoutRow sharded[] = {
 
 static CornuOptimizer *adam(void) { return cornu_adam(.learning_rate = 0.01); }
 static CornuOptimizer *sgd(void) { return cornu_sgd(.learning_rate = 0.1, .momentum = 0.9); }
-static CornuOptimizer *clipped(void) { return cornu_sgd(.learning_rate = 0.2, .global_clipnorm = 0.5); }
+
+static CornuOptimizer *clipped(void)
+{
+    return cornu_sgd(.learning_rate = 0.2, .global_clipnorm = 0.5);
+}
 
 typedef struct {
     CornuModel           *(*layers)(void);

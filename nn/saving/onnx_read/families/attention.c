@@ -111,7 +111,8 @@ static CornuTensor *probabilities(CornuTensor *scores, CornuTensor *term)
     if (!term || !scores) return cornu_op_softmax(scores);
     CornuTensor *most = cornu_op_reduce_max(
         term, INT64_C(1) << (cornu__rank_of(term) - 1), true);
-    CornuTensor *none = cornu_op_compare(most, CORNU_EQUAL, cornu_op_constant_like(most, -INFINITY));
+    CornuTensor *none = cornu_op_compare(most, CORNU_EQUAL,
+                                         cornu_op_constant_like(most, -INFINITY));
     CornuTensor *zero = cornu_op_constant_like(scores, 0.0);
     none = cornu_op_broadcast(none, cornu_tensor_shape(scores));
     return cornu_op_select(none, zero, cornu_op_softmax(cornu_op_select(none, zero, scores)));

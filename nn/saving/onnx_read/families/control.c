@@ -245,9 +245,12 @@ typedef struct {
 static CornuStatus read_layout(const CornuReadStep *step, int slices, int stacked, Layout *to)
 {
     CORNU__TRY(cornu__list_for(step, "scan_input_axes", slices, 0, -CORNU_MAX_RANK, to->in_axes));
-    CORNU__TRY(cornu__list_for(step, "scan_output_axes", stacked, 0, -CORNU_MAX_RANK, to->out_axes));
-    CORNU__TRY(cornu__list_for(step, "scan_input_directions", slices, 0, -CORNU_MAX_RANK, to->in_turned));
-    CORNU__TRY(cornu__list_for(step, "scan_output_directions", stacked, 0, -CORNU_MAX_RANK, to->out_turned));
+    CORNU__TRY(cornu__list_for(step, "scan_output_axes", stacked, 0, -CORNU_MAX_RANK,
+                               to->out_axes));
+    CORNU__TRY(cornu__list_for(step, "scan_input_directions", slices, 0, -CORNU_MAX_RANK,
+                               to->in_turned));
+    CORNU__TRY(cornu__list_for(step, "scan_output_directions", stacked, 0, -CORNU_MAX_RANK,
+                               to->out_turned));
     const int64_t axis = to->in_axes[0], turned = to->in_turned[0];
     to->same = axis >= 0 && all_equal(to->in_axes, slices, axis) &&
                all_equal(to->out_axes, stacked, axis) &&

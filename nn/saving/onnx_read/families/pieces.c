@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* Images (B, C, H, W), a blocksize, and whether the block is the minor part of the channel, "CRD". */
+/* Images (B, C, H, W), a blocksize, and whether the block is the minor part of the channel,
+ * "CRD". */
 static CornuStatus read_blocks(const CornuReadStep *step, CornuShape s, int64_t *b, bool *minor)
 {
     *b = cornu__whole(step, "blocksize", 0);

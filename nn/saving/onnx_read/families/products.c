@@ -120,7 +120,8 @@ static CornuStatus read_einsum(CornuReadStep *step)
         if (*from == ',') *to++ = *from++;
     }
     memmove(to, from, strlen(from) + 1);   /* the result */
-    return cornu__result(step, 0, cornu_op_convert(cornu__einsum(equation, x, count, exact), dtype));
+    return cornu__result(step, 0,
+                         cornu_op_convert(cornu__einsum(equation, x, count, exact), dtype));
 }
 
 const CornuReadRow cornu__read_products[] = {

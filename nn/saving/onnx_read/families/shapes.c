@@ -225,7 +225,8 @@ static CornuStatus read_slice(CornuReadStep *step)
         const int64_t stride = -by > extent ? extent + 1 : -by;
         const int64_t taken = (begin - end + stride - 1) / stride;
         x = !taken ? cornu__part_of(x, axis, 0, 0)
-                   : cornu__strided(cornu_op_flip(x, axis), axis, extent - 1 - begin, taken, stride);
+                   : cornu__strided(cornu_op_flip(x, axis), axis, extent - 1 - begin, taken,
+                                    stride);
     }
     return cornu__result(step, 0, x);
 }
