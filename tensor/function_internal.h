@@ -19,17 +19,22 @@
 #include "../device/definition_internal.h"
 #include "ops.h"
 
-/* Records one result of one operand or more; it depends on them and on the numbers alone. */
+/* Records one result of one operand or more, or base.outputs of them; they depend on the operands
+ * and on the numbers alone. */
 typedef CornuTensor *CornuFormula(CornuTensor *const *x, int count, const double *numbers);
+typedef void CornuFormulas(CornuTensor *const *x, int count, const double *numbers,
+                           CornuTensor **out);
 
 typedef struct {
     CornuDefinition base;      /* comes first: programs point to it */
     CornuFormula   *formula;   /* or, of one operand and no numbers: */
     CornuTensor  *(*of_one)(CornuTensor *x);
+    CornuFormulas  *formulas;  /* or, of several results: */
 } CornuFunction;
 
-#define CORNU__FUNCTION(called, ...)                                                            \
-    { .base = { .name = (called), .inputs = -1, .outputs = 1, .is_composed = true,              \
+#define CORNU__FUNCTION(called, ...) CORNU__FUNCTION_OF(called, 1, __VA_ARGS__)
+#define CORNU__FUNCTION_OF(called, results, ...)                                                \
+    { .base = { .name = (called), .inputs = -1, .outputs = (results), .is_composed = true,      \
                 .by_body = true },                                                              \
       __VA_ARGS__ }
 
@@ -37,6 +42,10 @@ typedef struct {
  * pending, if an operand is NULL or an op of the formula fails. */
 CornuTensor *cornu__function(const CornuFunction *function, CornuTensor *const *x, int count,
                              const double *numbers, int number_count);
+
+/* Likewise of several results, base.outputs of them in `out`; false where that returns NULL. */
+bool cornu__function_many(const CornuFunction *function, CornuTensor *const *x, int count,
+                          const double *numbers, int number_count, CornuTensor **out);
 
 /* Makes a graph, still empty, keep functions. */
 void cornu__graph_keep_functions(CornuGraph *graph);

@@ -78,6 +78,12 @@ CornuTensor *cornu__inverse_root(CornuTensor *x, int64_t axes, double epsilon);
 /* x / its length, at least 1e-12. */
 CornuTensor *cornu__unit_norm(CornuTensor *x, int64_t axes);
 
+/* ---- products.c ---- */
+
+/* x (B, …, K) by the kernel (K, U), plus the bias (U) or NULL: (B, …, U) of this dtype, summed in
+ * f32. */
+CornuTensor *cornu__dense(CornuTensor *x, CornuTensor *kernel, CornuTensor *bias, CornuDtype dtype);
+
 /* ---- rounding.c ---- */
 
 CornuTensor *cornu__ceil(CornuTensor *x);

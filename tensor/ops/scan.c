@@ -102,6 +102,7 @@ static bool record_body(Recording *r, CornuScanStep *step, void *context, CornuT
     CornuGraph *template = cornu_graph_create(graph->device);
     CornuTensor *made[CORNU_MAX_OUTPUTS] = { NULL };
     bool         done = false;
+    if (template) template->keeps_functions = graph->keeps_functions;
     if (template && record_step(r, template, step, context)) {
         CornuAttributes attributes = {
             .scan = { .body = template->program, .carries = r->scan->carry_count,

@@ -1,5 +1,6 @@
 /* Attention with several heads: weights, masks, the products. Source:
  * keras/src/layers/attention/multi_head_attention.py, grouped_query_attention.py. */
+#include "../../../tensor/functions/functions_internal.h"
 #include "heads_internal.h"
 
 #include <math.h>
@@ -155,18 +156,19 @@ static CornuTensor *mapped(CornuLayer *layer, const CornuCall *call, Map map, Co
     const int  bound = shape.rank - 2;
     int64_t    features = 1;
     for (int i = 0; i < bound; i++) features *= kernel.extent[i];
+    CornuTensor *flat = bound == 1 ? x
+                                   : cornu_op_reshape(x, cornu_shape(shape.extent[0],
+                                                                     shape.extent[1], features));
     shape.rank = 2;
     for (int i = bound; i < kernel.rank; i++) shape.extent[shape.rank++] = kernel.extent[i];
     for (int i = shape.rank; i < CORNU_MAX_RANK; i++) shape.extent[i] = 0;
     CornuTensor *matrix = cornu_op_reshape(weight(layer, call, number, factor, layer->compute),
                                            cornu_shape(features, CORNU_NONE));
-    CornuTensor *y = cornu_op_matmul_to(cornu_op_reshape(x, cornu_shape(CORNU_NONE, features)),
-                                        matrix, dtype);
-    if (!config->no_bias) {
-        CornuTensor *bias = weight(layer, call, number + 1, factor, dtype);
-        y = cornu_op_add(y, cornu_op_reshape(bias, cornu_shape(CORNU_NONE)));
-    }
-    return cornu_op_reshape(y, shape);
+    CornuTensor *bias = NULL;
+    if (!config->no_bias)
+        bias = cornu_op_reshape(weight(layer, call, number + 1, factor, dtype),
+                                cornu_shape(CORNU_NONE));
+    return cornu_op_reshape(cornu__dense(flat, matrix, bias, dtype), shape);
 }
 
 /* ---- Masks: bool, broadcast to (B, N, T, S); NULL masks nothing ---- */

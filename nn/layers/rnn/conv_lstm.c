@@ -281,7 +281,9 @@ static CornuTensor *run(CornuLayer *layer, const CornuCall *call, CornuTensor *x
     if (!draw(layer, call, shape, state, &dropped)) return NULL;
     Step self = { config_of(layer), call->mask != NULL, dropped.h[0] != NULL };
     for (int i = 0; i < 2; i++)
-        carries[i] = cornu_op_reshape(cornu_op_convert(first[i], layer->compute), state);
+        carries[i] = first[i]
+            ? cornu_op_reshape(cornu_op_convert(first[i], layer->compute), state)
+            : cornu_op_constant(call->graph, cornu_type_from(layer->compute, state), 0.0);
     slices[0] = from_input(layer, call, x, &dropped);
     slices[1] = call->mask;
     constants[0] = kernel_of(layer, call, RECURRENT_KERNEL);

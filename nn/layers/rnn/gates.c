@@ -4,6 +4,9 @@
 
 #include "recurrent_internal.h"
 
+#include "../../../tensor/function_internal.h"
+#include "../../../tensor/functions/functions_internal.h"
+
 static bool is_lstm(const CornuLayer *layer) { return cornu__cell(layer) == &cornu__lstm_gates; }
 static bool is_gru(const CornuLayer *layer) { return cornu__cell(layer) == &cornu__gru_gates; }
 
@@ -117,7 +120,29 @@ static bool draw(const CornuLayer *layer, const CornuCall *call, CornuShape x, D
     return !cornu_error_pending();
 }
 
-/* ---- Calls ---- */
+/* ---- A run, as a function of its operands ---- */
+
+enum { MOST_OPERANDS = 7, MOST_RESULTS = 3 };
+
+/* The operands of the functions, NULL where there is none, and their numbers. */
+typedef struct {
+    CornuTensor   *x, *kernel, *recurrent_kernel, *h, *c, *bias, *mask;
+    const double  *numbers;
+    const Dropped *dropped;
+} Run;
+
+static Run run_of(CornuTensor *const *in, const double *numbers, const Dropped *dropped)
+{
+    Run run = { .numbers = numbers, .dropped = dropped };
+    run.x = *in++;
+    run.kernel = *in++;
+    run.recurrent_kernel = *in++;
+    if (numbers[CORNU_RNN_BIAS] != 0.0) run.bias = *in++;
+    if (numbers[CORNU_RNN_STATES] != 0.0) run.h = *in++;
+    if (run.h && numbers[CORNU_RNN_GATES] == 4) run.c = *in++;
+    if (numbers[CORNU_RNN_MASK] != 0.0) run.mask = *in;
+    return run;
+}
 
 /* Columns first to first + count - 1 of a kernel. */
 static CornuTensor *columns(CornuTensor *kernel, int64_t first, int64_t count)
@@ -131,24 +156,33 @@ static CornuTensor *columns(CornuTensor *kernel, int64_t first, int64_t count)
 /* x (B, T, C) by kernel (C, N), plus the bias (N) if there is one */
 static CornuTensor *product(CornuTensor *x, CornuTensor *kernel, CornuTensor *bias)
 {
-    if (!x || !kernel) return NULL;
-    CornuShape   shape = cornu_tensor_shape(x);
-    CornuTensor *flat = cornu_op_reshape(x, cornu_shape(CORNU_NONE, shape.extent[2]));
-    CornuTensor *y = cornu_op_matmul(flat, kernel);
-    if (bias) y = cornu_op_add(y, bias);
-    shape.extent[2] = cornu_tensor_shape(kernel).extent[1];
-    return cornu_op_reshape(y, shape);
+    return x ? cornu__dense(x, kernel, bias, cornu_tensor_type(x).dtype) : NULL;
 }
 
 /* Row i of the bias, or the bias itself where there is one; NULL where there is none. */
-static CornuTensor *bias_row(CornuLayer *layer, const CornuCall *call, int i)
+static CornuTensor *bias_row(const Run *run, int i)
 {
-    if (config_of(layer)->no_bias) return NULL;
-    CornuTensor *bias = cornu_layer_read(layer, call, BIAS);
-    if (!has_two_biases(layer)) return i == 0 ? bias : NULL;
-    const int64_t wide = cornu__gates_count(layer) * config_of(layer)->units;
-    return cornu_op_reshape(cornu_op_slice(bias, (int64_t[]){ i, 0 }, (int64_t[]){ 1, wide }),
-                            cornu_shape(wide));
+    const CornuShape shape = run->bias ? cornu_tensor_shape(run->bias) : cornu_shape(0);
+    if (shape.rank == 1) return i == 0 ? run->bias : NULL;
+    return cornu_op_reshape(cornu_op_slice(run->bias, (int64_t[]){ i, 0 },
+                                           (int64_t[]){ 1, shape.extent[1] }),
+                            cornu_shape(shape.extent[1]));
+}
+
+/* The gates' pre-activations from the input. */
+static CornuTensor *input_products(const Run *run)
+{
+    const Dropped *dropped = run->dropped;
+    CornuTensor   *bias = bias_row(run, 0), *each[4];
+    if (!dropped || !dropped->input[0] || dropped->input_count == 1)
+        return product(dropped && dropped->input[0] ? cornu_op_multiply(run->x, dropped->input[0])
+                                                    : run->x, run->kernel, bias);
+    const int64_t units = cornu_tensor_shape(run->kernel).extent[1] / dropped->input_count;
+    for (int g = 0; g < dropped->input_count; g++)
+        each[g] = product(cornu_op_multiply(run->x, dropped->input[g]),
+                          columns(run->kernel, g * units, units), NULL);
+    CornuTensor *z = cornu_op_concat(each, dropped->input_count, 2);
+    return bias ? cornu_op_add(z, bias) : z;
 }
 
 static CornuTensor *activate(const void *activation, CornuTensor *x)
@@ -156,22 +190,56 @@ static CornuTensor *activate(const void *activation, CornuTensor *x)
     return cornu_activation_apply(*(const CornuActivation *)activation, x);
 }
 
-/* The gates' pre-activations from the input. */
-static CornuTensor *input_products(CornuLayer *layer, const CornuCall *call, CornuTensor *x,
-                                   const Dropped *dropped)
+/* States for z (B, T, gates U). */
+static CornuTensor *zeros(CornuTensor *z, int gates, CornuDtype dtype)
 {
-    const int64_t units = config_of(layer)->units;
-    CornuTensor  *kernel = cornu_layer_read(layer, call, KERNEL), *each[4];
-    CornuTensor  *bias = bias_row(layer, call, 0);
-    if (!dropped->input[0] || dropped->input_count == 1)
-        return product(dropped->input[0] ? cornu_op_multiply(x, dropped->input[0]) : x, kernel,
-                       bias);
-    for (int g = 0; g < dropped->input_count; g++)
-        each[g] = product(cornu_op_multiply(x, dropped->input[g]),
-                          columns(kernel, g * units, units), NULL);
-    CornuTensor *z = cornu_op_concat(each, dropped->input_count, 2);
-    return bias ? cornu_op_add(z, bias) : z;
+    const CornuShape shape = cornu_tensor_shape(z);
+    return cornu_op_constant(cornu_tensor_graph(z),
+                             cornu_type(dtype, shape.extent[0], shape.extent[2] / gates), 0.0);
 }
+
+/* h (B, T, U) of all steps, in the order of time, and of the step that was processed last, (B, U);
+ * and of an LSTM the last c. */
+static void recur(const Run *run, CornuTensor **out)
+{
+    const CornuActivation activation = (CornuActivation)run->numbers[CORNU_RNN_ACTIVATION];
+    const CornuActivation of_gates = (CornuActivation)run->numbers[CORNU_RNN_GATE_ACTIVATION];
+    const int             gates = (int)run->numbers[CORNU_RNN_GATES];
+    CornuTensor          *z = input_products(run), *kernel = run->recurrent_kernel;
+    CornuTensor          *h = run->h, *c = run->c;
+    CornuRecurrence       how = {
+        .mask = run->mask, .recurrent_dropout = run->dropped ? run->dropped->state : NULL,
+        .reverse = run->numbers[CORNU_RNN_REVERSE] != 0.0,
+    };
+    if (activation != CORNU_TANH) how.activation = activate, how.activation_context = &activation;
+    switch (of_gates) {
+    case CORNU_SIGMOID: break;
+    case CORNU_HARD_SIGMOID:         how.gate_slope = 1.0 / 6.0; break;
+    case CORNU_KERAS_2_HARD_SIGMOID: how.gate_slope = 0.2; break;
+    default: how.recurrent_activation = activate, how.recurrent_context = &of_gates;
+    }
+    if (!z) return;
+    if (!h) h = zeros(z, gates, cornu_tensor_type(z).dtype);
+    if (!c) c = zeros(z, gates, CORNU_F32);
+    if (gates == 4) out[0] = cornu_op_lstm(z, kernel, h, c, &how, &out[2]);
+    if (gates == 3) out[0] = cornu_op_gru(z, kernel, bias_row(run, 1), h,
+                                          run->numbers[CORNU_RNN_RESET_AFTER] != 0.0, &how);
+    if (gates == 1) out[0] = cornu_op_simple_rnn(z, kernel, h, &how);
+    out[1] = cornu__last_step(out[0], how.reverse);
+}
+
+static void formulas(CornuTensor *const *x, int count, const double *numbers, CornuTensor **out)
+{
+    const Run run = run_of(x, numbers, NULL);
+    (void)count;
+    recur(&run, out);
+}
+
+static const CornuFunction lstm = CORNU__FUNCTION_OF("lstm", 3, .formulas = formulas);
+static const CornuFunction gru = CORNU__FUNCTION_OF("gru", 2, .formulas = formulas);
+static const CornuFunction simple_rnn = CORNU__FUNCTION_OF("simple_rnn", 2, .formulas = formulas);
+
+/* ---- Calls ---- */
 
 static int states(const CornuLayer *layer) { return is_lstm(layer) ? 2 : 1; }
 
@@ -181,55 +249,37 @@ static CornuShape state_shape(const CornuLayer *layer, int i, CornuShape x)
     return cornu_shape(x.extent[0], config_of(layer)->units);
 }
 
-/* The outputs of all steps, in the order of time. */
-static CornuTensor *recur(CornuLayer *layer, const CornuCall *call, CornuTensor *z,
-                          CornuTensor *const *first, bool reverse, CornuTensor *state_factors,
-                          CornuTensor **last_c)
-{
-    const CornuRecurrentConfig *config = config_of(layer);
-    CornuTensor    *kernel = cornu_layer_read(layer, call, RECURRENT_KERNEL);
-    CornuTensor    *h0 = cornu_op_convert(first[0], layer->compute);
-    CornuRecurrence how = {
-        .mask = call->mask, .recurrent_dropout = state_factors, .reverse = reverse,
-    };
-    if (config->activation != CORNU_TANH)
-        how.activation = activate, how.activation_context = &config->activation;
-    switch (config->recurrent_activation) {
-    case CORNU_SIGMOID: break;
-    case CORNU_HARD_SIGMOID:         how.gate_slope = 1.0 / 6.0; break;
-    case CORNU_KERAS_2_HARD_SIGMOID: how.gate_slope = 0.2; break;
-    default:
-        how.recurrent_activation = activate;
-        how.recurrent_context = &config->recurrent_activation;
-    }
-    if (!z) return NULL;
-    if (is_lstm(layer)) return cornu_op_lstm(z, kernel, h0, first[1], &how, last_c);
-    if (is_gru(layer))
-        return cornu_op_gru(z, kernel, bias_row(layer, call, 1), h0, !config->no_reset_after,
-                            &how);
-    return cornu_op_simple_rnn(z, kernel, h0, &how);
-}
-
-/* h (B, T, U) at the step that was processed last, (B, U). */
-static CornuTensor *last_of(CornuTensor *h, bool reverse)
-{
-    const CornuShape shape = cornu_tensor_shape(h);
-    const int64_t    t = reverse ? 0 : shape.extent[1] - 1;
-    CornuTensor     *last = cornu_op_slice(h, (int64_t[]){ 0, t, 0 },
-                                           (int64_t[]){ shape.extent[0], 1, shape.extent[2] });
-    return cornu_op_reshape(last, cornu_shape(shape.extent[0], shape.extent[2]));
-}
-
 static CornuTensor *run(CornuLayer *layer, const CornuCall *call, CornuTensor *x,
                         CornuTensor *const *first, bool reverse, CornuTensor **last)
 {
-    Dropped dropped;
-    x = cornu_op_convert(x, layer->compute);
-    if (!x || !draw(layer, call, cornu_tensor_shape(x), &dropped)) return NULL;
-    CornuTensor *z = input_products(layer, call, x, &dropped);
-    CornuTensor *h = recur(layer, call, z, first, reverse, dropped.state, &last[1]);
-    if (h) last[0] = last_of(h, reverse);
-    return h;
+    const CornuRecurrentConfig *config = config_of(layer);
+    const double numbers[CORNU_RNN_NUMBERS] = {
+        [CORNU_RNN_GATES] = cornu__gates_count(layer), [CORNU_RNN_ACTIVATION] = config->activation,
+        [CORNU_RNN_GATE_ACTIVATION] = config->recurrent_activation, [CORNU_RNN_REVERSE] = reverse,
+        [CORNU_RNN_RESET_AFTER] = !config->no_reset_after, [CORNU_RNN_BIAS] = !config->no_bias,
+        [CORNU_RNN_STATES] = first[0] != NULL, [CORNU_RNN_MASK] = call->mask != NULL,
+    };
+    CornuTensor *in[MOST_OPERANDS], *out[MOST_RESULTS] = { NULL };
+    Dropped      dropped;
+    int          count = 0;
+    if (!(in[count++] = x = cornu_op_convert(x, layer->compute)) ||
+        !draw(layer, call, cornu_tensor_shape(x), &dropped))
+        return NULL;
+    in[count++] = cornu_layer_read(layer, call, KERNEL);
+    in[count++] = cornu_layer_read(layer, call, RECURRENT_KERNEL);
+    if (!config->no_bias) in[count++] = cornu_layer_read(layer, call, BIAS);
+    if (first[0]) in[count++] = cornu_op_convert(first[0], layer->compute);
+    if (first[0] && is_lstm(layer)) in[count++] = first[1];
+    if (call->mask) in[count++] = call->mask;
+    if (dropped.input[0] || dropped.state) {
+        const Run own = run_of(in, numbers, &dropped);
+        recur(&own, out);
+    } else {
+        cornu__function_many(is_lstm(layer) ? &lstm : is_gru(layer) ? &gru : &simple_rnn, in, count,
+                             numbers, CORNU_RNN_NUMBERS, out);
+    }
+    for (int i = 0; i < states(layer); i++) last[i] = out[1 + i];
+    return out[0];
 }
 
 #define CELL { .states = states, .state_shape = state_shape, .run = run }

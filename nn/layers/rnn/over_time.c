@@ -52,18 +52,8 @@ static CornuStatus check_given(const CornuLayer *layer, const CornuLayer *cell, 
     return CORNU_OK;
 }
 
-/* The initial state i, f32: `given` or, where that is NULL, the stored one if stateful, else 0. */
-static CornuTensor *first_state(CornuLayer *layer, const CornuLayer *cell, const CornuCall *call,
-                                int i, CornuShape x, bool stateful, CornuTensor *given)
-{
-    const CornuShape shape = cornu__cell(cell)->state_shape(cell, i, x);
-    CornuTensor *usual = stateful
-        ? cornu_layer_state(layer, call, i, shape)
-        : cornu_op_constant(call->graph, cornu_type_from(CORNU_F32, shape), 0.0);
-    return given ? cornu_op_convert(given, CORNU_F32) : usual;
-}
-
-/* Fills `first`; false with a pending error. */
+/* Fills `first`: the states given, else the stored ones if stateful, else NULL. False with a pending
+ * error. */
 static bool begin(CornuLayer *layer, const CornuLayer *cell, const CornuCall *call,
                   CornuTensor *const *in, int in_count, bool stateful, CornuTensor **first)
 {
@@ -73,10 +63,11 @@ static bool begin(CornuLayer *layer, const CornuLayer *cell, const CornuCall *ca
         return false;
     }
     for (int i = 0; i < states_of(cell); i++) {
-        CornuTensor *given = i + 1 < in_count ? in[i + 1] : NULL;
-        if (!(first[i] = first_state(layer, cell, call, i, x, stateful, given))) return false;
+        first[i] = !stateful ? NULL : cornu_layer_state(layer, call, i,
+                                                        cornu__cell(cell)->state_shape(cell, i, x));
+        if (i + 1 < in_count) first[i] = cornu_op_convert(in[i + 1], CORNU_F32);
     }
-    return true;
+    return !cornu_error_pending();
 }
 
 /* ---- Layers ---- */
@@ -86,9 +77,9 @@ int cornu__over_time_outputs(const CornuLayer *layer)
     return is_set(layer, "return_state") ? 1 + states_of(cornu__cell_of(layer)) : 1;
 }
 
-/* h (B, T, …) at the step that was processed last. */
-static CornuTensor *last_of(CornuTensor *h, bool reverse)
+CornuTensor *cornu__last_step(CornuTensor *h, bool reverse)
 {
+    if (!h) return NULL;
     CornuShape  shape = cornu_tensor_shape(h);
     int64_t     starts[CORNU_MAX_RANK] = { 0, reverse ? 0 : shape.extent[1] - 1 };
     shape.extent[1] = 1;
@@ -96,6 +87,14 @@ static CornuTensor *last_of(CornuTensor *h, bool reverse)
     for (int i = 1; i + 1 < shape.rank; i++) shape.extent[i] = shape.extent[i + 1];
     shape.extent[--shape.rank] = 0;
     return cornu_op_reshape(last, shape);
+}
+
+/* Which state is the output: h of the last cell. */
+static int output_state(const CornuLayer *cell)
+{
+    if (!cell->inner_count) return 0;
+    const CornuLayer *end = cell->inner[cell->inner_count - 1];
+    return states_of(cell) - states_of(end) + output_state(end);
 }
 
 /* h (B, T, …) where the mask (B, T) is true, else 0. */
@@ -125,10 +124,13 @@ CornuTensor *cornu__over_time_call(CornuLayer *layer, const CornuCall *call,
         if (stateful && cornu_layer_set_state(layer, call, i, last[i])) return cornu__null();
         if (is_set(layer, "return_state")) out[1 + i] = cornu_op_convert(last[i], layer->compute);
     }
-    h = cornu_op_convert(h, layer->compute);
-    if (h && is_set(layer, "zero_output_for_mask") && call->mask) h = zeroed(h, call->mask);
+    const bool zeroes = is_set(layer, "zero_output_for_mask") && call->mask;
     if (!h) return NULL;
-    if (!is_set(layer, "return_sequences")) return last_of(h, reverse);
+    if (!is_set(layer, "return_sequences") && !zeroes)
+        return cornu_op_convert(last[output_state(cell)], layer->compute);
+    h = cornu_op_convert(h, layer->compute);
+    if (h && zeroes) h = zeroed(h, call->mask);
+    if (!is_set(layer, "return_sequences")) return cornu__last_step(h, reverse);
     return reverse ? cornu_op_flip(h, 1) : h;
 }
 
@@ -157,8 +159,8 @@ CornuTensor *cornu__cell_call(CornuLayer *cell, const CornuCall *call, CornuTens
     if (!(given[0] = cornu_op_reshape(in[0], shape)) ||
         !begin(cell, cell, &step, given, in_count, false, first))
         return NULL;
-    CornuTensor *h = cornu__cell(cell)->run(cell, &step, given[0], first, false, out + 1);
+    if (!cornu__cell(cell)->run(cell, &step, given[0], first, false, out + 1)) return NULL;
     for (int i = 0; i < states_of(cell); i++)
-        out[1 + i] = out[1 + i] ? cornu_op_convert(out[1 + i], cell->compute) : NULL;
-    return h ? last_of(h, false) : NULL;
+        out[1 + i] = cornu_op_convert(out[1 + i], cell->compute);
+    return out[1 + output_state(cell)];
 }

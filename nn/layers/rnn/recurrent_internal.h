@@ -11,7 +11,8 @@ typedef struct {
     /* The shape of state i for an input x (B, T, …); the first extent is the batch. */
     CornuShape (*state_shape)(const CornuLayer *cell, int i, CornuShape x);
     /* Records all steps of x (B, T, …), the last one first if `reverse`: returns the outputs, in
-     * the order of time, and fills `last` with the final states. `first` are the initial ones, f32.
+     * the order of time, and fills `last` with the final states. `first` are the initial ones, f32,
+     * all NULL for zeros.
      * A step where call->mask (B, T) is false keeps the states and repeats the output. */
     CornuTensor *(*run)(CornuLayer *cell, const CornuCall *call, CornuTensor *x,
                         CornuTensor *const *first, bool reverse, CornuTensor **last);
@@ -70,7 +71,18 @@ CornuTensor *cornu__cell_call(CornuLayer *cell, const CornuCall *call, CornuTens
                               int in_count, CornuTensor **out);
 int          cornu__cell_outputs(const CornuLayer *cell);
 
+/* h (B, T, …) at the step that was processed last, (B, …). */
+CornuTensor *cornu__last_step(CornuTensor *h, bool reverse);
+
 /* ---- LSTM, GRU and SimpleRNN (gates.c) ---- */
+
+/* A cell over all steps is a function "lstm", "gru" or "simple_rnn" (tensor/functions/README.md).
+ * Operands: x (B, T, C), kernel, recurrent kernel, then, where they are given, the bias, h and, of
+ * an LSTM, c, and the mask (B, T). Results: h of all steps, in the order of time, (B, T, U), the
+ * last h and, of an LSTM, the last c. Numbers: of gates (4, 3, 1), CornuActivation, flags. */
+enum { CORNU_RNN_GATES, CORNU_RNN_ACTIVATION, CORNU_RNN_GATE_ACTIVATION, CORNU_RNN_REVERSE,
+       CORNU_RNN_RESET_AFTER, CORNU_RNN_BIAS, CORNU_RNN_STATES, CORNU_RNN_MASK,
+       CORNU_RNN_NUMBERS };
 
 int         cornu__gates_count(const CornuLayer *layer);
 CornuStatus cornu__gates_build(CornuLayer *layer, int64_t channels);

@@ -154,7 +154,7 @@ static void prepare(const Plan *plan, int home)
     for (int i = 0; i < plan->count; i++)
         for (int k = 0; plan->parts[i].home == home && k < plan->parts[i].in_count; k++)
             if (plan->parts[i].in[k] >= 0) cornu__lite_value_of(plan->of, plan->parts[i].in[k]);
-    for (int i = 1; i < to->count; i++) cornu__onnx_put_transpose(to, i);
+    for (int i = 1; i < to->count; i++) cornu__onnx_put_pending(to, i);
 }
 
 static bool has_zeros(const CornuLiteTensor *tensor)
@@ -190,22 +190,21 @@ static CornuStatus put_group(const Plan *plan, int home)
     Group                 group;
     int                   initial[MOST_PARTS], in[MOST_PARTS], out[2 * MOST_PARTS] = { 0 };
     int64_t               begins[MOST_PARTS];
-    const bool            floats[MOST_PARTS] = { false };
+    int                   types[2 * MOST_PARTS];
     CORNU__TRY(describe(plan, home, &group));
     for (int i = 0; i < group.variable_count; i++) {
         const int first = of->graph->variables[group.variables[i]].initial;
         initial[i] = cornu__lite_value_of(of, first);
         begins[i] = !has_zeros(&of->graph->tensors[first]);
     }
+    for (int i = 0; i < 2 * MOST_PARTS; i++) types[i] = CORNU_ONNX_FLOAT;
     prepare(plan, home);
     CornuOnnxBody body = cornu__onnx_begin_body(to, group.variable_count, in);
-    const int     before = to->count;
     for (int i = 0; i < group.variable_count; i++)
         of->values[of->graph->variables[group.variables[i]].now] = in[i];
     const CornuStatus status = put_body(plan, home, &group, out);
-    cornu__onnx_end_body(to, &body, in, floats, group.variable_count, out,
+    cornu__onnx_end_body(to, &body, in, types, group.variable_count, out, types,
                          group.variable_count + group.result_count);
-    for (int i = before; i < to->count; i++) to->values[i].source = 0;   /* are not seen outside */
     if (to->label) to->label = of->graph->variables[group.variables[0]].name;
     const CornuOnnxAttribute attributes[] = {
         { .name = "body", .graph = &body.body },

@@ -146,6 +146,8 @@ static CornuLiteWriter *writer_of(CornuOpId id)
     return NULL;
 }
 
+bool cornu__lite_has_writer(CornuOpId id) { return writer_of(id) != NULL; }
+
 CornuStatus cornu__lite_ops(CornuLiteProgram *program)
 {
     for (int i = 0; i < program->program->op_count; i++) {

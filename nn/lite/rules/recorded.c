@@ -16,14 +16,11 @@ static CornuType input_of(const CornuLiteCall *call, int i, int world)
                            cornu__lite_noted(call->to, call->in[i], world));
 }
 
-static CornuStatus record_op(CornuRewrite *rewrite, const CornuProgramOp *op, const void *context)
+static bool has_operators(const CornuOpCall *call, const void *unused)
 {
-    const CornuOpCall call = cornu_program_call(rewrite->from, op, rewrite->in_type);
-    const bool composed = op->id == CORNU_OP_ATTENTION || op->id == CORNU_OP_LSTM ||
-                          op->id == CORNU_OP_GRU ||
-                          (cornu__has_body(op) && !cornu__lite_has_function(&call));
-    (void)context;
-    return composed ? cornu__rewrite_decompose(rewrite, op) : cornu__rewrite_keep(rewrite, op);
+    (void)unused;
+    return call->id == CORNU_OP_CUSTOM ? cornu__lite_has_function(call)
+                                       : cornu__lite_has_writer(call->id);
 }
 
 static CornuStatus record_in(Record *record, const CornuLiteCall *call, CornuDevice *device,
@@ -34,7 +31,7 @@ static CornuStatus record_in(Record *record, const CornuLiteCall *call, CornuDev
     return cornu__record_layer(record, device, &(CornuRecording){
         .layer = (CornuLayer *)call->layer, .activation = call->activation,
         .in_count = call->in_count, .in = in, .rows = cornu__lite_batches[world],
-        .rewrite = record_op });
+        .has = has_operators });
 }
 
 /* ---- Writing ---- */

@@ -44,9 +44,14 @@ extern const CornuLiteOpRow cornu__lite_writers_ops[], cornu__lite_writers_produ
 extern const CornuLiteOpRow *const cornu__lite_op_families[];
 
 CornuStatus cornu__lite_ops(CornuLiteProgram *program);
+bool        cornu__lite_has_writer(CornuOpId id);
 
 /* Whether the call is of a function that has an operator: functions.c. */
 bool cornu__lite_has_function(const CornuOpCall *call);
+
+/* Recurrent layers, which functions.c lists: recurrent.c. */
+CornuLiteWriter cornu__lite_recurrence;
+bool            cornu__lite_takes_recurrence(const CornuOpCall *call);
 
 /* ---- For writers ---- */
 

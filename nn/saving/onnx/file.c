@@ -60,7 +60,7 @@ void cornu__onnx_put_output(CornuOnnx *to, CornuMessage *graph, const char *name
 {
     CornuOnnxName inner;
     put_value(graph, 12, name, type, shape);
-    cornu__onnx_put_transpose(to, value);
+    cornu__onnx_put_pending(to, value);
     name_value(to, cornu__onnx_name(&inner, value), name);
 }
 
@@ -85,7 +85,7 @@ CornuStatus cornu__onnx_put_file(CornuOnnx *to, CornuMessage *file, const char *
 
 void cornu__onnx_free(CornuOnnx *to)
 {
-    cornu__release(to->places);
+    cornu__release(to->forms);
     cornu__release(to->values);
     cornu__release(to->extents);
     cornu__release(to->nodes.bytes);

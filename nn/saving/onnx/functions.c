@@ -60,6 +60,13 @@ static CornuStatus prelu(const Op *op)
     return give(op, joined(op->to, "PRelu", x, cornu__onnx_operand(op, 1)));
 }
 
+static CornuStatus dense(const Op *op)
+{
+    const int x = cornu__onnx_operand(op, 0);
+    const int y = joined(op->to, "MatMul", x, cornu__onnx_operand(op, 1));
+    return give(op, op->op->in_count < 3 ? y : two(op->to, "Add", y, cornu__onnx_operand(op, 2)));
+}
+
 /* ---- Along axes ---- */
 
 static CornuStatus mean(const Op *op)
@@ -240,18 +247,22 @@ static const struct {
     Takes           *takes;             /* NULL: any call */
 } rows[] = {
     { "clip", .write = clip, .takes = is_float },
+    { "dense", .write = dense },
     { "gelu", .write = gelu },
     { "gelu_tanh", .write = gelu_tanh },
+    { "gru", .write = cornu__onnx_gru, .takes = cornu__onnx_takes_recurrence },
     { "hard_sigmoid", .operator = "HardSigmoid", .attributes = { "alpha", "beta" } },
     { "hard_swish", .operator = "HardSwish", .opset = 14 },
     { "layer_norm", .write = layer_norm, .opset = 17, .takes = along_last },
     { "leaky_relu", .operator = "LeakyRelu", .attributes = { "alpha" } },
+    { "lstm", .write = cornu__onnx_lstm, .takes = cornu__onnx_takes_recurrence },
     { "prelu", .write = prelu },
     { "reduce_mean", .write = mean, .takes = cornu__reduces_some },
     { "repeat", .write = repeat },
     { "resize", .write = resize, .takes = cornu__resizes_plainly, .extents = 2 },
     { "selu", .operator = "Selu", .attributes = { "alpha", "gamma" } },
     { "shrink", .operator = "Shrink", .attributes = { "lambd", "bias" } },
+    { "simple_rnn", .write = cornu__onnx_simple_rnn, .takes = cornu__onnx_takes_recurrence },
     { "softmax", .write = softmax, .takes = along_one },
     { "softsign", .operator = "Softsign" },
     { "sparsemax", .write = sparsemax },

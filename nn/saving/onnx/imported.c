@@ -87,7 +87,7 @@ static void put_node(CornuOnnx *to, const CornuReadNode *node, const CornuLookup
     CornuOnnxName name;
     for (int i = 0; i < node->in_count; i++)
         if (*node->in[i])
-            cornu__onnx_put_transpose(to, numbers[cornu__lookup_find(names, node->in[i])]);
+            cornu__onnx_put_pending(to, numbers[cornu__lookup_find(names, node->in[i])]);
     const size_t begin = cornu__onnx_begin_node(to, node->op);
     for (int i = 0; i < node->in_count; i++) {
         const int value = *node->in[i] ? numbers[cornu__lookup_find(names, node->in[i])]

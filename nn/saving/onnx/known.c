@@ -52,7 +52,8 @@ static void mark(const CornuOnnxProgram *program, bool (*can_be)(CornuOpId), Cor
         for (int n = 0; n < op->in_count; n++) known = known && k->known[in[n]];
         for (int n = 0; n < op->out_count; n++) k->known[op->out_first + n] = known;
     }
-    for (int i = 0; i < from->output_count; i++) k->needed[from->outputs[i].value] = true;
+    for (int i = 0; i < from->output_count; i++)
+        if (!program->wanted || program->wanted[i]) k->needed[from->outputs[i].value] = true;
     for (int i = from->op_count - 1; i >= 0; i--) {
         const CornuProgramOp *op = &from->ops[i];
         const bool known = k->known[op->out_first];
@@ -118,11 +119,16 @@ void cornu__onnx_free_known(CornuOnnxProgram *program)
     cornu__release(k);
 }
 
+bool cornu__onnx_is_read(const CornuOnnxOp *op, int result)
+{
+    return op->program->known->needed[op->out + result];
+}
+
 bool cornu__onnx_is_left_out(const CornuOnnxOp *op)
 {
     const CornuOnnxKnown *k = op->program->known;
     bool                  needed = false;
-    for (int i = 0; i < op->op->out_count; i++) needed |= k->needed[op->out + i];
+    for (int i = 0; i < op->op->out_count; i++) needed |= cornu__onnx_is_read(op, i);
     return !needed || (k->known[op->out] && !stays(op->op));
 }
 

@@ -2,8 +2,6 @@
 #include "rules_internal.h"
 
 #include "../../../device/memory_internal.h"
-#include "../../formats/reorder_internal.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -86,18 +84,23 @@ size_t cornu__onnx_begin_node(CornuOnnx *to, const char *operator)
     return node;
 }
 
-void cornu__onnx_put_transpose(CornuOnnx *to, int value)
+void cornu__onnx_put_pending(CornuOnnx *to, int value)
 {
     CornuOnnxName         name;
     const CornuOnnxValue *from = value_of(to, value);
     if (!from->pending) return;
+    to->values[value].pending = false;
+    if (from->form) {
+        cornu__onnx_put_weight(to, value);
+        return;
+    }
+    cornu__onnx_put_pending(to, from->source);
     const size_t node = cornu__onnx_begin_node(to, "Transpose");
     cornu__put_text(&to->nodes, 1, cornu__onnx_name(&name, from->source));
     cornu__put_text(&to->nodes, 2, cornu__onnx_name(&name, value));
     put_attribute(&to->nodes, &(CornuOnnxAttribute){ .name = "perm", .integers = from->order,
                                                      .count = from->rank });
     cornu__end_field(&to->nodes, node);
-    to->values[value].pending = false;
 }
 
 int cornu__onnx_node(CornuOnnx *to, const char *operator, const int *in, int in_count,
@@ -109,7 +112,7 @@ int cornu__onnx_node(CornuOnnx *to, const char *operator, const int *in, int in_
     /* Optional operands at the end are left out: an empty name there, which ONNX allows too, makes
      * onnxruntime 1.32 crash when it fuses the node with a neighbour. */
     while (in_count > 0 && in[in_count - 1] == CORNU_ONNX_NONE) in_count--;
-    for (int i = 0; i < in_count; i++) cornu__onnx_put_transpose(to, in[i]);
+    for (int i = 0; i < in_count; i++) cornu__onnx_put_pending(to, in[i]);
     const size_t node = cornu__onnx_begin_node(to, operator);
     for (int i = 0; i < in_count; i++) cornu__put_text(nodes, 1, cornu__onnx_name(&name, in[i]));
     for (int i = 0; i < out_count; i++) {
@@ -126,7 +129,7 @@ int cornu__onnx_node(CornuOnnx *to, const char *operator, const int *in, int in_
 
 CornuOnnxBody cornu__onnx_begin_body(CornuOnnx *to, int in_count, int *in)
 {
-    CornuOnnxBody body = { .around = to->nodes };
+    CornuOnnxBody body = { .around = to->nodes, .first = to->count, .extents = to->extent_count };
     to->nodes = (CornuMessage){ .failed = body.around.failed };
     for (int i = 0; i < in_count; i++) in[i] = cornu__onnx_value(to, (CornuOnnxValue){ 0 });
     return body;
@@ -145,19 +148,27 @@ static void put_body_value(CornuMessage *body, int field, int value, int type)
     cornu__end_field(body, at);
 }
 
-void cornu__onnx_end_body(CornuOnnx *to, CornuOnnxBody *body, const int *in, const bool *truths,
-                          int in_count, const int *out, int out_count)
+/* What is computed in the body is not seen outside: neither its transposes nor its extents. */
+static void forget(CornuOnnx *to, const CornuOnnxBody *body)
+{
+    for (int i = body->first; i < to->count; i++) to->values[i].source = CORNU_ONNX_NONE;
+    to->extent_count = body->extents;
+    for (int i = 0; i < to->extent_count; i++)
+        if (to->extents[i].vector >= body->first) to->extents[i].vector = CORNU_ONNX_NONE;
+}
+
+void cornu__onnx_end_body(CornuOnnx *to, CornuOnnxBody *body, const int *in, const int *in_types,
+                          int in_count, const int *out, const int *out_types, int out_count)
 {
     CornuOnnxName name;
-    for (int i = 0; i < out_count; i++) cornu__onnx_put_transpose(to, out[i]);
+    for (int i = 0; i < out_count; i++) cornu__onnx_put_pending(to, out[i]);
     body->body = to->nodes;
     to->nodes = body->around;
     cornu__put_text(&body->body, 2, cornu__onnx_name(&name, in[0]));
-    for (int i = 0; i < in_count; i++)
-        put_body_value(&body->body, 11, in[i], truths[i] ? CORNU_ONNX_BOOL : CORNU_ONNX_FLOAT);
-    for (int i = 0; i < out_count; i++)
-        put_body_value(&body->body, 12, out[i], CORNU_ONNX_FLOAT);
+    for (int i = 0; i < in_count; i++) put_body_value(&body->body, 11, in[i], in_types[i]);
+    for (int i = 0; i < out_count; i++) put_body_value(&body->body, 12, out[i], out_types[i]);
     to->nodes.failed |= body->body.failed;
+    forget(to, body);
 }
 
 void cornu__onnx_free_body(CornuOnnxBody *body) { cornu__release(body->body.bytes); }
@@ -174,9 +185,11 @@ static bool same_transpose(const CornuOnnxValue *a, const CornuOnnxValue *b)
 int cornu__onnx_transpose(CornuOnnx *to, int x, const int64_t *order, int rank)
 {
     const CornuOnnxValue *from = value_of(to, x);
+    const int             weight = cornu__onnx_turned_weight(to, x, order, rank);
     CornuOnnxValue        turned = { .source = from->source ? from->source : x, .rank = rank,
                             .pending = true };
     bool         moves = false;
+    if (weight) return weight;
     for (int i = 0; i < rank; i++) {
         turned.order[i] = from->source ? from->order[order[i]] : order[i];
         moves |= turned.order[i] != i;
@@ -219,17 +232,24 @@ int cornu__onnx_elementwise(CornuOnnx *to, const char *operator, const int *in, 
 
 /* ---- Constants ---- */
 
-int cornu__onnx_raw(CornuOnnx *to, int type, CornuShape shape, const void *bytes, size_t size)
+void cornu__onnx_put_tensor(CornuOnnx *to, int value, int type, CornuShape shape,
+                            const void *bytes, size_t size)
 {
     CornuMessage *constants = &to->constants;
     CornuOnnxName name;
-    const int     value = cornu__onnx_value(to, (CornuOnnxValue){ .scalar = shape.rank == 0 });
     const size_t  tensor = cornu__begin_field(constants, 5);
     for (int i = 0; i < shape.rank; i++) cornu__put_number(constants, 1, shape.extent[i]);
     cornu__put_number(constants, 2, type);
     cornu__put_text(constants, 8, cornu__onnx_name(&name, value));
     cornu__put_bytes(constants, 9, bytes, size);
     cornu__end_field(constants, tensor);
+}
+
+int cornu__onnx_raw(CornuOnnx *to, int type, CornuShape shape, const void *bytes, size_t size)
+{
+    const int value = cornu__onnx_value(to, (CornuOnnxValue){ .constant = true,
+                                                               .scalar = shape.rank == 0 });
+    cornu__onnx_put_tensor(to, value, type, shape, bytes, size);
     return value;
 }
 
@@ -267,43 +287,4 @@ int cornu__onnx_filled(CornuOnnx *to, CornuShape shape, float value)
         to, cornu_array_from(values, cornu_type_from(CORNU_F32, shape)));
     cornu__release(values);
     return constant;
-}
-
-static int number_of(const CornuOnnx *to, const CornuWeight *weight)
-{
-    int number = 0;
-    while (cornu_model_weight(to->model, number) != weight) number++;
-    return number;
-}
-
-const float *cornu__onnx_values(const CornuOnnx *to, const CornuLayer *layer, int i)
-{
-    return to->weights->arrays[number_of(to, layer->weights[i])].array.data;
-}
-
-int *cornu__onnx_place(const CornuOnnx *to, const CornuLayer *layer, int i)
-{
-    return &to->places[number_of(to, layer->weights[i])];
-}
-
-int cornu__onnx_weight(CornuOnnx *to, const CornuLayer *layer, int i)
-{
-    return cornu__onnx_weight_as(to, layer, i, NULL, layer->weights[i]->type.shape);
-}
-
-int cornu__onnx_weight_as(CornuOnnx *to, const CornuLayer *layer, int i, const int *order,
-                          CornuShape shape)
-{
-    int             *place = cornu__onnx_place(to, layer, i);
-    const float     *values = cornu__onnx_values(to, layer, i);
-    const CornuShape own = layer->weights[i]->type.shape;
-    const int        known = *place;
-    if (known) return known;
-    float *turned = order ? cornu__onnx_room(to, own) : NULL;
-    if (order && !turned) return CORNU_ONNX_NONE;
-    if (order) cornu__reorder(values, own, sizeof *values, order, turned);
-    *place = cornu__onnx_constant(to, cornu_array_from(order ? turned : (void *)values,
-                                                       cornu_type_from(CORNU_F32, shape)));
-    cornu__release(turned);
-    return *place;
 }

@@ -206,9 +206,7 @@ static CornuStatus export_model(const CornuModel *model, const CornuValues *valu
                          .attempt = i };
         file.size = 0;
         file.failed = false;
-        to.places = cornu__allocate((size_t)values->weights, sizeof *to.places);
-        status = to.places ? cornu__onnx_put_file(&to, &file, cornu_model_name(model), put_graph,
-                                                  NULL) : CORNU_ERR_MEMORY;
+        status = cornu__onnx_put_file(&to, &file, cornu_model_name(model), put_graph, NULL);
         if (!i) cornu__failure_keep(&failure, status);
         cornu__onnx_free(&to);
     }

@@ -3,7 +3,7 @@
  *
  * onnx.c writes the file, nodes.c its graph. A layer is written as the ops that it records
  * (recorded_internal.h); a rule translates the few classes of layers that have operators of which
- * ops do not tell, as LSTM. Values are referred to by numbers; 0 is none. Tensors between layers
+ * ops do not tell, as Conv with a bias. Values are referred to by numbers; 0 is none. Tensors between layers
  * keep Cornu's axes (NHWC, (B, T, C)), and what needs others transposes. A transpose is written
  * only when a node reads it, so that one that the next layer undoes never is. The batch is open.
  *
@@ -53,14 +53,16 @@ int cornu__onnx_node(CornuOnnx *to, const char *operator, const int *in, int in_
 
 /* ---- Bodies of loops ---- */
 
-/* A graph in an attribute. Nodes added between the first two calls are in it; they may read
- * constants, but no other values of the graph around. `in` gets its inputs, of floats or, where
- * `truths` is true, of bool. */
-typedef struct { CornuMessage around, body; } CornuOnnxBody;
+/* A graph in an attribute. Nodes added between the first two calls are in it; of the graph around
+ * they may read what is written before. `in` gets its inputs; types are TensorProto.DataType. */
+typedef struct {
+    CornuMessage around, body;
+    int          first, extents;        /* the values and extents from these numbers on are its own */
+} CornuOnnxBody;
 CornuOnnxBody cornu__onnx_begin_body(CornuOnnx *to, int in_count, int *in);
 void          cornu__onnx_end_body(CornuOnnx *to, CornuOnnxBody *body, const int *in,
-                                   const bool *truths, int in_count, const int *out,
-                                   int out_count);
+                                   const int *in_types, int in_count, const int *out,
+                                   const int *out_types, int out_count);
 void          cornu__onnx_free_body(CornuOnnxBody *body);
 
 /* ---- Layout ---- */
@@ -89,21 +91,41 @@ int cornu__onnx_integers(CornuOnnx *to, const int64_t *integers, int count);
 int cornu__onnx_scalar(CornuOnnx *to, double value);
 int cornu__onnx_filled(CornuOnnx *to, CornuShape shape, float value);
 
-/* Weight i of a layer as a constant, written once for all calls of the layer; a rule must therefore
- * always ask for a weight in the same form. The form is the weight with its axes in `order`, NULL
- * for their own, and then of `shape`. */
-int cornu__onnx_weight(CornuOnnx *to, const CornuLayer *layer, int i);
-int cornu__onnx_weight_as(CornuOnnx *to, const CornuLayer *layer, int i, const int *order,
-                          CornuShape shape);
-
 /* Memory for a new constant, which the caller releases; NULL, recorded in the graph, when out of
  * memory. */
 float *cornu__onnx_room(CornuOnnx *to, CornuShape shape);
 
-/* For rules that make the constant of a weight themselves: its numbers, and the place that holds
- * the constant, 0 until there is one. */
-const float *cornu__onnx_values(const CornuOnnx *to, const CornuLayer *layer, int i);
-int         *cornu__onnx_place(const CornuOnnx *to, const CornuLayer *layer, int i);
+/* ---- Weights: weights.c ---- */
+
+/* A constant of a weight's numbers: reordered, then of another shape. */
+typedef struct {
+    const float *numbers;
+    CornuShape   own;                     /* their shape */
+    const int   *blocks;                  /* NULL, or which of equal parts of the last axis are */
+    int          block_count;             /* its first, second, … */
+    int          order[CORNU_MAX_RANK];   /* axis i is axis order[i] of own */
+    CornuShape   shape;                   /* of as many numbers, or of more, which are 0 */
+    double       factor;
+    int          value;
+} CornuOnnxForm;
+
+/* The value of this form. It is written when a node reads it, once for all who ask for the form. */
+int cornu__onnx_form(CornuOnnx *to, CornuOnnxForm form);
+
+/* Weight i of a layer: as it is, or with its axes in `order`, NULL for their own, and then of
+ * `shape`. */
+int cornu__onnx_weight(CornuOnnx *to, const CornuLayer *layer, int i);
+int cornu__onnx_weight_as(CornuOnnx *to, const CornuLayer *layer, int i, const int *order,
+                          CornuShape shape);
+
+/* The form that a value is of; NULL if it is not of a weight. */
+const CornuOnnxForm *cornu__onnx_form_of(const CornuOnnx *to, int value);
+
+/* The value transposed, of another shape of as many numbers, or multiplied, as another form; none
+ * if there is no such form. */
+int cornu__onnx_turned_weight(CornuOnnx *to, int value, const int64_t *order, int rank);
+int cornu__onnx_shaped_weight(CornuOnnx *to, int value, CornuShape shape);
+int cornu__onnx_scaled_weight(CornuOnnx *to, int value, double factor);
 
 /* ---- Extents that are unknown until the model runs: extents_internal.h ---- */
 
@@ -145,7 +167,8 @@ typedef struct {
     int64_t order[CORNU_MAX_RANK];
     int     rank;                         /* of a transpose */
     bool    pending;                      /* no node has read it yet */
-    bool    scalar;                       /* a constant without axes */
+    bool    constant, scalar;             /* not of a body alone; one without axes */
+    int     form;                         /* of a weight, 1 + its number; 0: it is not of one */
 } CornuOnnxValue;
 
 enum { CORNU_ONNX_WORLDS = 3 };
@@ -167,7 +190,8 @@ struct CornuOnnx {
     CornuMessage       nodes, constants;  /* fields of the graph */
     CornuOnnxValue    *values;            /* by number; 0 is unused */
     int                count, space;      /* of values, including number 0 */
-    int               *places;            /* the constant of each weight; 0: none yet */
+    CornuOnnxForm     *forms;
+    int                form_count, form_space;
     int                opset;
     const char        *label;             /* a name for nodes, NULL for none */
     CornuOnnxRule     *layer;             /* writes a layer, for the rules of wrappers */
@@ -203,7 +227,10 @@ const char *cornu__onnx_name(CornuOnnxName *name, int value);
 /* Begins a node, whose operands and results are named next; cornu__end_field ends it. */
 size_t cornu__onnx_begin_node(CornuOnnx *to, const char *operator);
 
-/* Writes a pending transpose before a node reads it. */
-void cornu__onnx_put_transpose(CornuOnnx *to, int value);
+/* Writes a pending transpose, or weight, before a node reads it; and the latter. */
+void cornu__onnx_put_pending(CornuOnnx *to, int value);
+void cornu__onnx_put_weight(CornuOnnx *to, int value);
+void cornu__onnx_put_tensor(CornuOnnx *to, int value, int type, CornuShape shape,
+                            const void *bytes, size_t size);
 
 #endif

@@ -159,8 +159,11 @@ static CornuStatus elu(const Op *op)
 static CornuStatus select_(const Op *op)
 {
     if (type_of(op, op->out).dtype != CORNU_BOOL) return elementwise(op, "Where", NULL, 0);
-    if (op->in[0] == op->in[1]) return keep(op, two(op->to, "Or", small(op, 0), small(op, 2)));
-    if (op->in[0] == op->in[2]) return keep(op, two(op->to, "And", small(op, 0), small(op, 1)));
+    const CornuValue *first = op->program->first, condition = first[op->in[0]];
+    if (condition == first[op->in[1]])
+        return keep(op, two(op->to, "Or", small(op, 0), small(op, 2)));
+    if (condition == first[op->in[2]])
+        return keep(op, two(op->to, "And", small(op, 0), small(op, 1)));
     const int a = two(op->to, "And", small(op, 0), small(op, 1));
     const int b = two(op->to, "And", one(op->to, "Not", small(op, 0)), small(op, 2));
     return keep(op, two(op->to, "Or", a, b));
@@ -218,9 +221,28 @@ static CornuStatus inverse_root(const Op *op)
     return CORNU_OK;
 }
 
+/* The number that a value has everywhere; NULL if it is not known to be one. */
+static const double *number_of(const Op *op, CornuValue value)
+{
+    const CornuProgram *program = op->program->program;
+    int                 at = program->values[value].op;
+    if (at >= 0 && program->ops[at].id == CORNU_OP_BROADCAST)
+        at = program->values[cornu_program_operands(program, &program->ops[at])[0]].op;
+    if (at < 0 || program->ops[at].id != CORNU_OP_CONSTANT) return NULL;
+    const double *number = &program->ops[at].attributes.constant.value;
+    for (int w = 1; w < CORNU_ONNX_WORLDS; w++)
+        if (op->program->worlds[w]->ops[at].attributes.constant.value != *number) return NULL;
+    return number;
+}
+
 static CornuStatus multiply(const Op *op)
 {
     const CornuProgram *program = op->program->program;
+    for (int i = 0; i < 2; i++) {
+        const double *number = number_of(op, op->in[i]);
+        const int     y = number ? cornu__onnx_scaled_weight(op->to, small(op, 1 - i), *number) : 0;
+        if (y) return keep(op, y);
+    }
     for (int i = 0; i < 2; i++) {
         const CornuProgramOp *root = root_of(program, op->in[i]);
         if (!root || !is_factor(program, root->out_first)) continue;
@@ -316,6 +338,11 @@ static CornuStatus reshape(const Op *op)
     if (unexplained > 1) return refuse_batch(op);
     if (open == 1 || unexplained) shape.extent[last] = -1;
     const int x = full(op, 0);
+    if (!changes && shape.rank == type_of(op, op->in[0]).shape.rank) return give(op, x);
+    if (!open) {
+        const int weight = cornu__onnx_shaped_weight(op->to, x, type_of(op, op->out).shape);
+        if (weight) return give(op, weight);
+    }
     const int extents = cornu__onnx_vector(op->to, shape.extent, shape.rank);
     return give(op, joined(op->to, "Reshape", x, extents));
 }
@@ -325,45 +352,6 @@ static CornuStatus transpose(const Op *op)
     const int rank = type_of(op, op->in[0]).shape.rank;
     return give(op, cornu__onnx_transpose(op->to, full(op, 0), op->attributes->permutation.axes,
                                           rank));
-}
-
-/* Where a slice of an axis begins, and after the end; 0 for an end that nothing explains. */
-static bool is_whole(const Op *op, int axis, int64_t *begin, int64_t *end)
-{
-    int64_t begins[CORNU_ONNX_WORLDS], ends[CORNU_ONNX_WORLDS];
-    bool    whole = true;
-    for (int w = 0; w < CORNU_ONNX_WORLDS; w++) {
-        const CornuAttributes_SLICE *at = &in_world(op, w)->slice;
-        begins[w] = at->starts[axis];
-        ends[w] = at->starts[axis] + at->sizes[axis];
-        whole &= at->sizes[axis] ==
-                 op->program->worlds[w]->values[op->in[0]].type.shape.extent[axis];
-    }
-    *begin = cornu__onnx_extent(op->to, begins);
-    *end = cornu__onnx_extent(op->to, ends);
-    if (*begin == 0 && (begins[0] != 0 || begins[1] != 0)) *end = 0;
-    return whole;
-}
-
-/* In the stored order, as the next ops. */
-static CornuStatus slice(const Op *op)
-{
-    const int rank = type_of(op, op->in[0]).shape.rank, given = full(op, 0);
-    int64_t   begins[CORNU_MAX_RANK], ends[CORNU_MAX_RANK], axes[CORNU_MAX_RANK];
-    int64_t   order[CORNU_MAX_RANK];
-    int       in[4], count = 0;
-    cornu__onnx_lying(op->to, &given, 1, in, order);
-    for (int i = 0; i < rank; i++) {
-        if (is_whole(op, i, &begins[count], &ends[count])) continue;
-        if (ends[count] == 0) return refuse_batch(op);
-        axes[count++] = order[i];
-    }
-    if (!count) return give(op, given);
-    in[1] = cornu__onnx_vector(op->to, begins, count);
-    in[2] = cornu__onnx_vector(op->to, ends, count);
-    in[3] = cornu__onnx_integers(op->to, axes, count);
-    const int y = cornu__onnx_node(op->to, "Slice", in, 4, NULL, 0, 1);
-    return give(op, cornu__onnx_transpose(op->to, y, order, rank));
 }
 
 /* Rows before and after each axis may depend on open extents, and are then at least 0. */
@@ -628,7 +616,7 @@ static CornuOnnxWriter *const writers[CORNU_OP_COUNT] = {
     [CORNU_OP_MAXIMUM] = maximum, [CORNU_OP_MINIMUM] = minimum, [CORNU_OP_POWER] = power,
     [CORNU_OP_COMPARE] = compare, [CORNU_OP_IS_FINITE] = is_finite, [CORNU_OP_SELECT] = select_,
     [CORNU_OP_CONVERT] = convert, [CORNU_OP_BROADCAST] = broadcast, [CORNU_OP_RESHAPE] = reshape,
-    [CORNU_OP_TRANSPOSE] = transpose, [CORNU_OP_SLICE] = slice, [CORNU_OP_PAD] = pad,
+    [CORNU_OP_TRANSPOSE] = transpose, [CORNU_OP_SLICE] = cornu__onnx_op_slice, [CORNU_OP_PAD] = pad,
     [CORNU_OP_CONCAT] = concat, [CORNU_OP_FLIP] = flip, [CORNU_OP_REDUCE_SUM] = reduce_sum,
     [CORNU_OP_REDUCE_MAX] = reduce_max, [CORNU_OP_ARGMAX] = argmax, [CORNU_OP_MATMUL] = matmul,
     [CORNU_OP_CONV2D] = conv2d, [CORNU_OP_GROUPED_CONV2D] = conv2d,
@@ -638,6 +626,7 @@ static CornuOnnxWriter *const writers[CORNU_OP_COUNT] = {
     [CORNU_OP_SOFTMAX] = softmax, [CORNU_OP_LOG_SOFTMAX] = log_softmax,
     [CORNU_OP_ONE_HOT] = one_hot, [CORNU_OP_GATHER] = gather,
     [CORNU_OP_GATHER_GRAD] = gather_grad, [CORNU_OP_CUSTOM] = cornu__onnx_function,
+    [CORNU_OP_SCAN] = cornu__onnx_scan,
 };
 
 /* Whether the op is the same in all worlds, but for what its writer looks at. */
@@ -646,7 +635,7 @@ static bool is_same(const Op *op)
     switch (op->op->id) {
     case CORNU_OP_CONSTANT: case CORNU_OP_IOTA: case CORNU_OP_BROADCAST: case CORNU_OP_RESHAPE:
     case CORNU_OP_SLICE: case CORNU_OP_PAD: case CORNU_OP_CONV2D_GRAD_INPUT:
-    case CORNU_OP_GROUPED_CONV2D_GRAD_INPUT: case CORNU_OP_GATHER_GRAD:
+    case CORNU_OP_GROUPED_CONV2D_GRAD_INPUT: case CORNU_OP_GATHER_GRAD: case CORNU_OP_SCAN:
         return true;
     case CORNU_OP_CUSTOM:   /* its body is not looked at */
         for (int w = 1; w < CORNU_ONNX_WORLDS; w++)

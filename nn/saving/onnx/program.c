@@ -2,6 +2,28 @@
 #include "extents_internal.h"
 #include "recorded_internal.h"
 
+#include "../../../device/memory_internal.h"
+
+CornuStatus cornu__onnx_open_program(CornuOnnxProgram *program)
+{
+    const size_t count = (size_t)program->program->value_count;
+    program->full = cornu__allocate(2 * count, sizeof *program->full);
+    program->extents = cornu__allocate(count, sizeof *program->extents);
+    program->first = cornu__allocate(count, sizeof *program->first);
+    if (!program->full || !program->extents || !program->first) return CORNU_ERR_MEMORY;
+    program->small = program->full + count;
+    for (size_t i = 0; i < count; i++) program->first[i] = (CornuValue)i;
+    return cornu__onnx_find_known(program, cornu__onnx_has_writer);
+}
+
+void cornu__onnx_close_program(CornuOnnxProgram *program)
+{
+    cornu__onnx_free_known(program);
+    cornu__release(program->full);
+    cornu__release(program->extents);
+    cornu__release(program->first);
+}
+
 int64_t cornu__onnx_extent_at(const CornuOnnxProgram *program, CornuValue value, int axis)
 {
     int64_t numbers[CORNU_ONNX_WORLDS];
@@ -91,6 +113,11 @@ CornuStatus cornu__onnx_give(const CornuOnnxOp *op, int value)
 {
     cornu__onnx_set(op->program, op->out, value);
     return CORNU_OK;
+}
+
+void cornu__onnx_set_result(const CornuOnnxOp *op, int i, int value)
+{
+    cornu__onnx_set(op->program, op->out + i, value);
 }
 
 static bool are_equal(const CornuOnnxOp *op, int number)

@@ -1,7 +1,6 @@
 /* Recording a layer in all worlds, and writing the program. */
 #include "recorded_internal.h"
 
-#include "../../../device/memory_internal.h"
 #include "recorded_layer.h"
 
 typedef CornuRecordedLayer Record;
@@ -30,15 +29,10 @@ static CornuType mask_of(const CornuOnnxCall *call, int i, int world)
     return type;
 }
 
-/* Attention has no nodes of its own, nor has an op with a body unless it is a function with an
- * operator. */
-static CornuStatus record_op(CornuRewrite *rewrite, const CornuProgramOp *op, const void *to)
+static bool has_nodes(const CornuOpCall *call, const void *to)
 {
-    const CornuOpCall call = cornu_program_call(rewrite->from, op, rewrite->in_type);
-    if (op->id == CORNU_OP_ATTENTION ||
-        (cornu__has_body(op) && !cornu__onnx_has_function(to, &call)))
-        return cornu__rewrite_decompose(rewrite, op);
-    return cornu__rewrite_keep(rewrite, op);
+    return call->id == CORNU_OP_CUSTOM ? cornu__onnx_has_function(to, call)
+                                       : cornu__onnx_has_writer(call->id);
 }
 
 static CornuStatus record_in(Record *record, const CornuOnnxCall *call, CornuDevice *device,
@@ -52,7 +46,8 @@ static CornuStatus record_in(Record *record, const CornuOnnxCall *call, CornuDev
     return cornu__record_layer(record, device, &(CornuRecording){
         .layer = (CornuLayer *)call->layer, .activation = call->activation,
         .in_count = call->in_count, .in = in, .masks = masks,
-        .rows = cornu__onnx_batches[world], .rewrite = record_op, .context = call->to });
+        .masks_given = call->mask_shapes != NULL,
+        .rows = cornu__onnx_batches[world], .has = has_nodes, .format = call->to });
 }
 
 /* ---- Writing ---- */
@@ -114,22 +109,9 @@ static CornuStatus put_records(const CornuOnnxCall *call, const Record *worlds)
                                   "of the batch, or on other unknown extents");
     }
     if (call->layer) cornu__onnx_batch_of(call->to, call->in[0]);   /* not in bodies of loops */
-    const size_t count = (size_t)program.program->value_count;
-    program.full = cornu__allocate(2 * count, sizeof *program.full);
-    CornuStatus status = program.full ? CORNU_OK : CORNU_ERR_MEMORY;
-    program.extents = cornu__allocate(count, sizeof *program.extents);
-    program.first = cornu__allocate(count, sizeof *program.first);
-    if (!program.extents || !program.first) status = CORNU_ERR_MEMORY;
-    if (!status) {
-        for (size_t i = 0; i < count; i++) program.first[i] = (CornuValue)i;
-        program.small = program.full + count;
-        status = cornu__onnx_find_known(&program, cornu__onnx_has_writer);
-    }
+    CornuStatus status = cornu__onnx_open_program(&program);
     if (!status) status = put_program(call, worlds, &program);
-    cornu__onnx_free_known(&program);
-    cornu__release(program.full);
-    cornu__release(program.extents);
-    cornu__release(program.first);
+    cornu__onnx_close_program(&program);
     return status;
 }
 

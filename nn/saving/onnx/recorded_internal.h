@@ -25,7 +25,13 @@ typedef struct {
     CornuShape         *extents;           /* of `small`, as of cornu__onnx_extents */
     CornuValue         *first;             /* of equal values */
     CornuOnnxKnown     *known;             /* of known.c */
+    const bool         *wanted;            /* which outputs are, NULL for all */
 } CornuOnnxProgram;
+
+/* Makes the places of its values, `to`, `program`, `worlds` and `wanted` being set, and finds what
+ * is known; to be closed in any case. */
+CornuStatus cornu__onnx_open_program(CornuOnnxProgram *program);
+void        cornu__onnx_close_program(CornuOnnxProgram *program);
 
 /* An extent of a value; 0 if it is open and nothing explains it. And all of them; false if there is
  * such a one. */
@@ -78,8 +84,9 @@ CornuStatus cornu__onnx_op_clip(const CornuOnnxOp *op, double low, double high);
 CornuStatus cornu__onnx_find_known(CornuOnnxProgram *program, bool (*can_be)(CornuOpId));
 void        cornu__onnx_free_known(CornuOnnxProgram *program);
 
-/* Whether the op is not to be written, as its value is known or nothing reads it; and a value as a
- * constant, none if it is not known. */
+/* Whether something reads a result; whether the op is not to be written, as nothing does or its
+ * value is known; and a value as a constant, none if it is not known. */
+bool cornu__onnx_is_read(const CornuOnnxOp *op, int result);
 bool cornu__onnx_is_left_out(const CornuOnnxOp *op);
 int  cornu__onnx_known_value(const CornuOnnxProgram *program, CornuValue value);
 
@@ -96,6 +103,14 @@ bool            cornu__onnx_has_function(const CornuOnnx *to, const CornuOpCall 
 CornuOnnxWriter cornu__onnx_function;
 /* Whether two calls, recorded for different extents, are the same but for those of the result. */
 bool            cornu__onnx_same_function(const CornuAttributes *a, const CornuAttributes *b);
+
+/* Sets result i of the op. */
+void cornu__onnx_set_result(const CornuOnnxOp *op, int i, int value);
+
+/* Slices: slices.c. Loops: scan.c. Recurrent layers, which functions.c lists: recurrent.c. */
+CornuOnnxWriter cornu__onnx_op_slice, cornu__onnx_scan;
+CornuOnnxWriter cornu__onnx_lstm, cornu__onnx_gru, cornu__onnx_simple_rnn;
+bool            cornu__onnx_takes_recurrence(const CornuOpCall *call);
 
 /* Writes all ops of the program, the values of whose inputs are set. CORNU_ERR_UNSUPPORTED naming
  * an op that has no counterpart. */

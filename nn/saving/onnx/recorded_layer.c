@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../../../device/memory_internal.h"
+#include "../../../device/ops/rules.h"
 #include "../../../tensor/function_internal.h"
 #include "../../../tensor/graph_internal.h"
 
@@ -54,14 +55,82 @@ static bool call_layer(Record *record, const CornuRecording *recording)
     const CornuDescription description = { record, weight_of, array_of };
     const CornuCall call = { .graph = record->graph, .count = rows, .total = rows, .seed = zero,
                              .iteration = zero, .position = zero, .mask = record->masks[0],
-                             .masks = record->masks, .shapes_only = true,
-                             .description = &description };
+                             .masks = record->masks, .inherited = !recording->masks_given,
+                             .shapes_only = true, .description = &description };
     if (!record->layer)
         record->out[0] = cornu_activation_apply(recording->activation, record->in[0]);
     else
         cornu__layer_call_masked(record->layer, &call, record->in, recording->in_count,
                                  record->masks, record->out, record->out_masks);
     return record->out[0] != NULL;
+}
+
+/* The value that the op, a flip of a flip, restores; else none. */
+static CornuValue flipped_back(const CornuProgram *program, const CornuProgramOp *op)
+{
+    const int at = program->values[cornu_program_operands(program, op)[0]].op;
+    return op->id == CORNU_OP_FLIP && at >= 0 && program->ops[at].id == CORNU_OP_FLIP &&
+                   program->ops[at].attributes.axis.axis == op->attributes.axis.axis
+               ? cornu_program_operands(program, &program->ops[at])[0] : CORNU_NO_VALUE;
+}
+
+static CornuStatus rewrite_op(CornuRewrite *rewrite, const CornuProgramOp *op, const void *context);
+
+/* With the same in its body. */
+static CornuStatus rewrite_scan(CornuRewrite *rewrite, const CornuProgramOp *op,
+                                const void *context)
+{
+    CornuAttributes attributes = op->attributes;
+    CornuProgram   *body = cornu__rewrite_rounds(attributes.scan.body, rewrite_op, context);
+    if (!body) return CORNU_ERR_MEMORY;
+    attributes.scan.body = body;
+    const CornuStatus status = cornu_program_record(
+        rewrite->to, op->id, &attributes, cornu__rewrite_operands(rewrite, op), op->in_count,
+        &rewrite->map[op->out_first]);
+    cornu_program_free(body);
+    return status;
+}
+
+static CornuStatus rewrite_op(CornuRewrite *rewrite, const CornuProgramOp *op, const void *context)
+{
+    const CornuRecording *recording = context;
+    const CornuOpCall     call = cornu_program_call(rewrite->from, op, rewrite->in_type);
+    const CornuValue      same = op->in_count == 1 ? flipped_back(rewrite->from, op)
+                                                   : CORNU_NO_VALUE;
+    if (same != CORNU_NO_VALUE) {
+        rewrite->map[op->out_first] = rewrite->map[same];
+        return CORNU_OK;
+    }
+    if (!recording->has(&call, recording->format) && !cornu__is_primitive(op->id, &op->attributes))
+        return cornu__rewrite_decompose(rewrite, op);
+    return op->id == CORNU_OP_SCAN ? rewrite_scan(rewrite, op, context)
+                                   : cornu__rewrite_keep(rewrite, op);
+}
+
+/* Keeps an op of which something reads a result. */
+static CornuStatus rewrite_read(CornuRewrite *rewrite, const CornuProgramOp *op, const void *reads)
+{
+    bool read = false;
+    for (int i = 0; i < op->out_count; i++) read |= ((const bool *)reads)[op->out_first + i];
+    return read ? cornu__rewrite_keep(rewrite, op) : CORNU_OK;
+}
+
+static CornuProgram *without_unread(const CornuProgram *program)
+{
+    bool         *reads = cornu__allocate((size_t)program->value_count, sizeof *reads);
+    CornuProgram *made = NULL;
+    for (int i = 0; i < program->output_count && reads; i++)
+        reads[program->outputs[i].value] = true;
+    for (int i = program->op_count - 1; i >= 0 && reads; i--) {
+        const CornuProgramOp *op = &program->ops[i];
+        bool                  read = false;
+        for (int k = 0; k < op->out_count; k++) read |= reads[op->out_first + k];
+        for (int k = 0; k < op->in_count && read; k++)
+            reads[cornu_program_operands(program, op)[k]] = true;
+    }
+    if (reads) made = cornu__rewrite_rounds(program, rewrite_read, reads);
+    cornu__release(reads);
+    return made;
 }
 
 /* What is fetched is not dropped: also the inputs, which so keep their order. */
@@ -94,8 +163,10 @@ CornuStatus cornu__record_layer(CornuRecordedLayer *record, CornuDevice *device,
     CornuProgram *recorded = cornu__graph_lowered(record->graph, record->fetched,
                                                   record->fetched_count);
     if (!recorded) return cornu_error_take();
-    record->program = cornu__rewrite_rounds(recorded, recording->rewrite, recording->context);
+    CornuProgram *written = cornu__rewrite_rounds(recorded, rewrite_op, recording);
     cornu_program_free(recorded);
+    record->program = written ? without_unread(written) : NULL;
+    cornu_program_free(written);
     return record->program ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
@@ -110,15 +181,19 @@ void cornu__recorded_layer_free(CornuRecordedLayer *record)
     cornu__release(record->fetched);
 }
 
-bool cornu__recorded_alike(const CornuRecordedLayer *a, const CornuRecordedLayer *b)
+bool cornu__programs_alike(const CornuProgram *p, const CornuProgram *q)
 {
-    const CornuProgram *p = a->program, *q = b->program;
-    if (p->op_count != q->op_count || p->value_count != q->value_count ||
-        a->array_count != b->array_count)
-        return false;
+    if (p->op_count != q->op_count || p->value_count != q->value_count) return false;
     for (int i = 0; i < p->op_count; i++)
         if (p->ops[i].id != q->ops[i].id || p->ops[i].out_first != q->ops[i].out_first)
             return false;
+    return true;
+}
+
+bool cornu__recorded_alike(const CornuRecordedLayer *a, const CornuRecordedLayer *b)
+{
+    if (!cornu__programs_alike(a->program, b->program) || a->array_count != b->array_count)
+        return false;
     for (int i = 0; i < a->array_count; i++)
         if (!cornu_type_equal(a->arrays[i].type, b->arrays[i].type) ||
             memcmp(a->arrays[i].data, b->arrays[i].data, cornu_type_bytes(a->arrays[i].type)))

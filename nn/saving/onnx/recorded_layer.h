@@ -5,6 +5,9 @@
 #include "../../../device/ops/rewrite.h"
 #include "../../layers/layer_internal.h"
 
+/* Whether a format has something for an op of these operands. */
+typedef bool CornuHasOp(const CornuOpCall *call, const void *format);
+
 /* What is recorded, for one size of the batch and of other extents. */
 typedef struct {
     CornuLayer      *layer;         /* NULL: the activation, of one operand */
@@ -12,9 +15,10 @@ typedef struct {
     int              in_count;
     const CornuType *in;
     const CornuType *masks;         /* NULL, or of each input: rank 0 for none */
+    bool             masks_given;   /* to this call; else they come with the inputs */
     int64_t          rows;
-    CornuRewriteOp  *rewrite;       /* keeps or decomposes each op, with the context */
-    const void      *context;
+    CornuHasOp      *has;           /* others are decomposed, unless they are primitive */
+    const void      *format;
 } CornuRecording;
 
 /* Inputs, masks, weights and constants are inputs of the program, in this order; its outputs are
@@ -41,6 +45,7 @@ CornuStatus cornu__record_layer(CornuRecordedLayer *record, CornuDevice *device,
 void        cornu__recorded_layer_free(CornuRecordedLayer *record);
 
 /* Whether the programs differ in extents alone. */
+bool cornu__programs_alike(const CornuProgram *a, const CornuProgram *b);
 bool cornu__recorded_alike(const CornuRecordedLayer *a, const CornuRecordedLayer *b);
 
 /* Whether reduce_mean is over any axis: over none, formats' reductions are over all. */

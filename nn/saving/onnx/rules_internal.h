@@ -1,9 +1,8 @@
 /*
  * Rules translate layers into ONNX nodes, where recorded ops would not become the operator that
- * ONNX has: convolutions with a bias, pooling, recurrence, attention. A class has a row in its
- * family's table; its rule sets call->out and, if the class handles masks itself, call->out_masks;
- * otherwise masks are passed on. Arguments are read by Keras' names, by the fields that the class
- * has for files.
+ * ONNX has: convolutions with a bias, pooling. A class has a row in its family's table; its rule sets
+ * call->out and, if the class handles masks itself, call->out_masks; otherwise masks are passed on.
+ * Arguments are read by Keras' names, by the fields that the class has for files.
  */
 #ifndef CORNU_NN_ONNX_RULES_INTERNAL_H
 #define CORNU_NN_ONNX_RULES_INTERNAL_H
