@@ -120,12 +120,15 @@ static const struct {
     { "clip", clip, is_rectifier },
     { "gelu", gelu, NULL },
     { "gelu_tanh", gelu_tanh, NULL },
+    { "gru", cornu__lite_recurrence, cornu__lite_takes_recurrence },
     { "hard_swish", hard_swish, NULL },
     { "leaky_relu", leaky_relu, NULL },
+    { "lstm", cornu__lite_recurrence, cornu__lite_takes_recurrence },
     { "prelu", prelu, NULL },
     { "reduce_mean", mean, cornu__reduces_some },
     { "repeat", repeat, is_flat },
     { "resize", resize, cornu__resizes_plainly },
+    { "simple_rnn", cornu__lite_recurrence, cornu__lite_takes_recurrence },
 };
 
 /* -1 if there is none. */
