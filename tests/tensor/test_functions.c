@@ -312,6 +312,43 @@ static void names_are_kept_where_asked(void **state)
     cornu_device_close(device);
 }
 
+static void sum_and_ratio(CornuTensor *const *x, int count, const double *numbers,
+                          CornuTensor **out)
+{
+    (void)count;
+    out[0] = cornu_op_add(x[0], x[1]);
+    out[1] = cornu_op_scale(cornu_op_divide(x[0], x[1]), numbers[0]);
+}
+
+/* Likewise of a function with two results. */
+static void functions_have_several_results(void **state)
+{
+    static const CornuFunction function = CORNU__FUNCTION_OF("both", 2, .formulas = sum_and_ratio);
+    static const float         x[2][2] = { { 1, 6 }, { 2, -4 } };
+    (void)state;
+    CornuDevice *device = cornu_device_open("reference");
+    for (int kept = 0; kept < 2; kept++) {
+        CornuGraph  *graph = cornu_graph_create(device);
+        CornuTensor *in[2], *out[2];
+        float        y[2][2];
+        CornuArray   to[2] = { cornu_array(y[0], CORNU_F32, 2), cornu_array(y[1], CORNU_F32, 2) };
+        if (kept) cornu__graph_keep_functions(graph);
+        for (int i = 0; i < 2; i++) in[i] = cornu_graph_input(graph, cornu_type(CORNU_F32, 2));
+        assert_true(cornu__function_many(&function, in, 2, (const double[]){ 10.0 }, 1, out));
+        for (int i = 0; i < 2; i++)
+            cornu_graph_feed(in[i], cornu_array((void *)x[i], CORNU_F32, 2));
+        assert_int_equal(cornu_run(graph, out, 2, to), CORNU_OK);
+        assert_true(y[0][0] == 3 && y[0][1] == 2 && y[1][0] == 5 && y[1][1] == -15);
+        if (kept) assert_int_equal(cornu_graph_program(graph)->op_count, 1);
+        assert_false(cornu__function_many(&function, (CornuTensor *[]){ in[0], NULL }, 2,
+                                          (const double[]){ 10.0 }, 1, out));
+        assert_non_null(strstr(cornu_error_message(), "both: operand 1 is NULL"));
+        assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
+        cornu_graph_free(graph);
+    }
+    cornu_device_close(device);
+}
+
 int main(void)
 {
 #define ON(test, device) { #test " on " device, test, NULL, NULL, device }
@@ -326,6 +363,7 @@ int main(void)
         ON(nan_is_the_last, "reference"),
         cmocka_unit_test(slopes_are_those_of_the_functions),
         cmocka_unit_test(names_are_kept_where_asked),
+        cmocka_unit_test(functions_have_several_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
