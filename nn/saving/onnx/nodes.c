@@ -90,10 +90,11 @@ void cornu__onnx_put_pending(CornuOnnx *to, int value)
     const CornuOnnxValue *from = value_of(to, value);
     if (!from->pending) return;
     to->values[value].pending = false;
-    if (from->form) {
-        cornu__onnx_put_weight(to, value);
-        return;
-    }
+    if (from->form) cornu__onnx_put_weight(to, value);
+    else if (from->scalar)
+        cornu__onnx_put_tensor(to, value, CORNU_ONNX_FLOAT, (CornuShape){ 0 }, &from->number,
+                               sizeof from->number);
+    if (!from->source) return;
     cornu__onnx_put_pending(to, from->source);
     const size_t node = cornu__onnx_begin_node(to, "Transpose");
     cornu__put_text(&to->nodes, 1, cornu__onnx_name(&name, from->source));
@@ -267,8 +268,8 @@ int cornu__onnx_integers(CornuOnnx *to, const int64_t *integers, int count)
 
 int cornu__onnx_scalar(CornuOnnx *to, double value)
 {
-    float narrow = (float)value;
-    return cornu__onnx_constant(to, cornu_array_from(&narrow, cornu_scalar(CORNU_F32)));
+    return cornu__onnx_value(to, (CornuOnnxValue){ .constant = true, .scalar = true,
+                                                   .pending = true, .number = (float)value });
 }
 
 float *cornu__onnx_room(CornuOnnx *to, CornuShape shape)

@@ -168,6 +168,7 @@ typedef struct {
     int     rank;                         /* of a transpose */
     bool    pending;                      /* no node has read it yet */
     bool    constant, scalar;             /* not of a body alone; one without axes */
+    float   number;                       /* of a scalar that is pending */
     int     form;                         /* of a weight, 1 + its number; 0: it is not of one */
 } CornuOnnxValue;
 
@@ -227,7 +228,7 @@ const char *cornu__onnx_name(CornuOnnxName *name, int value);
 /* Begins a node, whose operands and results are named next; cornu__end_field ends it. */
 size_t cornu__onnx_begin_node(CornuOnnx *to, const char *operator);
 
-/* Writes a pending transpose, or weight, before a node reads it; and the latter. */
+/* Writes a pending transpose, weight or scalar before a node reads it; and what that takes. */
 void cornu__onnx_put_pending(CornuOnnx *to, int value);
 void cornu__onnx_put_weight(CornuOnnx *to, int value);
 void cornu__onnx_put_tensor(CornuOnnx *to, int value, int type, CornuShape shape,

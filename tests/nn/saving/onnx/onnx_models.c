@@ -632,7 +632,7 @@ const OnnxCase onnx_cases[] = {
       "Slice 5 Concat 2" },
     { "around_volumes", around_volumes,
       "ReduceMean 4 ReduceMax 10 Pad 1 Gather 0" },
-    { "attention", attention, "MatMul 25 Softmax 4 Where 2 Sigmoid 1 Transpose 16 constants 56" },
+    { "attention", attention, "MatMul 25 Softmax 4 Where 2 Sigmoid 1 Transpose 16 constants 52" },
     { "attention_axes", attention_axes, "MatMul 25 Softmax 4" },
     { "augmented", onnx_augmented, "Resize 0" },
     { "branches", branches, "MatMul 6 Elu 2 Tanh 2 Concat 1 constants 8" },
