@@ -220,7 +220,7 @@ static void recur(const Run *run, CornuTensor **out)
     }
     if (!z) return;
     if (!h) h = zeros(z, gates, cornu_tensor_type(z).dtype);
-    if (!c) c = zeros(z, gates, CORNU_F32);
+    if (!c && gates == 4) c = zeros(z, gates, CORNU_F32);
     if (gates == 4) out[0] = cornu_op_lstm(z, kernel, h, c, &how, &out[2]);
     if (gates == 3) out[0] = cornu_op_gru(z, kernel, bias_row(run, 1), h,
                                           run->numbers[CORNU_RNN_RESET_AFTER] != 0.0, &how);
