@@ -52,8 +52,8 @@ static CornuStatus check_given(const CornuLayer *layer, const CornuLayer *cell, 
     return CORNU_OK;
 }
 
-/* Fills `first`: the states given, else the stored ones if stateful, else NULL. False with a pending
- * error. */
+/* Fills `first`: the states given, else the stored ones if stateful, else NULL. False with a
+ * pending error. */
 static bool begin(CornuLayer *layer, const CornuLayer *cell, const CornuCall *call,
                   CornuTensor *const *in, int in_count, bool stateful, CornuTensor **first)
 {

@@ -236,7 +236,8 @@ CornuStatus cornu__lite_recurrence(const CornuLiteOp *op)
 {
     const double *numbers = op->attributes->custom.numbers;
     const bool    biased = numbers[CORNU_RNN_BIAS] != 0.0;
-    Run           run = { .to = op->to, .numbers = numbers, .operands = { [BIAS] = CORNU_LITE_NONE },
+    Run           run = { .to = op->to, .numbers = numbers,
+                          .operands = { [BIAS] = CORNU_LITE_NONE },
                           .gates = (int)numbers[CORNU_RNN_GATES], .h = CORNU_LITE_NONE,
                           .c = CORNU_LITE_NONE };
     for (int i = 0; i < BIAS + biased; i++) CORNU__TRY(cornu__lite_full(op, i, &run.operands[i]));

@@ -3,9 +3,10 @@
  *
  * onnx.c writes the file, nodes.c its graph. A layer is written as the ops that it records
  * (recorded_internal.h); a rule translates the few classes of layers that have operators of which
- * ops do not tell, as Conv with a bias. Values are referred to by numbers; 0 is none. Tensors between layers
- * keep Cornu's axes (NHWC, (B, T, C)), and what needs others transposes. A transpose is written
- * only when a node reads it, so that one that the next layer undoes never is. The batch is open.
+ * ops do not tell, as Conv with a bias. Values are referred to by numbers; 0 is none. Tensors
+ * between layers keep Cornu's axes (NHWC, (B, T, C)), and what needs others transposes. A transpose
+ * is written only when a node reads it, so that one that the next layer undoes never is. The batch
+ * is open.
  *
  * The default is opset 18, of December 2022, the first in which all reductions take their axes in
  * the same way and Resize has an attribute for its axes; runtimes of recent years have it, and
@@ -57,7 +58,7 @@ int cornu__onnx_node(CornuOnnx *to, const char *operator, const int *in, int in_
  * they may read what is written before. `in` gets its inputs; types are TensorProto.DataType. */
 typedef struct {
     CornuMessage around, body;
-    int          first, extents;        /* the values and extents from these numbers on are its own */
+    int          first, extents;        /* values and extents from these numbers on are its own */
 } CornuOnnxBody;
 CornuOnnxBody cornu__onnx_begin_body(CornuOnnx *to, int in_count, int *in);
 void          cornu__onnx_end_body(CornuOnnx *to, CornuOnnxBody *body, const int *in,
