@@ -78,6 +78,11 @@ CornuTensor *cornu__inverse_root(CornuTensor *x, int64_t axes, double epsilon);
 /* x / its length, at least 1e-12. */
 CornuTensor *cornu__unit_norm(CornuTensor *x, int64_t axes);
 
+/* y = gamma (x - mean) / sqrt(variance + epsilon) + beta, of statistics (C) and x (B, …, C) of any
+ * float; y is f32. */
+CornuTensor *cornu__batch_norm(CornuTensor *x, CornuTensor *mean, CornuTensor *variance,
+                               CornuTensor *gamma, CornuTensor *beta, double epsilon);
+
 /* ---- products.c ---- */
 
 /* x (B, …, K) by the kernel (K, U), plus the bias (U) or NULL: (B, …, U) of this dtype, summed in

@@ -100,6 +100,31 @@ CornuTensor *cornu__group_norm(CornuTensor *x, CornuTensor *scale, CornuTensor *
                   (double[5]){ epsilon, (double)axis, (double)groups }, 5);
 }
 
+/* ---- By given statistics ---- */
+
+/* y = x scale + shift, where scale and shift are those of channels. */
+static CornuTensor *batch_norm(CornuTensor *const *in, int count, const double *numbers)
+{
+    const bool   has_gamma = numbers[1] != 0.0, has_beta = numbers[2] != 0.0;
+    CornuTensor *scale = cornu_op_rsqrt(cornu_op_shift(in[2], numbers[0]));
+    (void)count;
+    if (has_gamma) scale = cornu_op_multiply(scale, in[3]);
+    CornuTensor *beta = has_beta ? in[3 + has_gamma]
+                      : scale    ? cornu_op_constant_like(scale, 0.0) : NULL;
+    CornuTensor *shift = cornu_op_subtract(beta, cornu_op_multiply(in[1], scale));
+    return cornu_op_add(cornu_op_multiply(cornu_op_convert(in[0], CORNU_F32), scale), shift);
+}
+
+CornuTensor *cornu__batch_norm(CornuTensor *x, CornuTensor *mean, CornuTensor *variance,
+                               CornuTensor *gamma, CornuTensor *beta, double epsilon)
+{
+    static const CornuFunction function = CORNU__FUNCTION("batch_norm", .formula = batch_norm);
+    CornuTensor *const in[] = { x, mean, variance, gamma ? gamma : beta, beta };
+    if (cornu_error_pending()) return NULL;
+    return cornu__function(&function, in, 3 + (gamma != NULL) + (beta != NULL),
+                           (double[]){ epsilon, gamma != NULL, beta != NULL }, 3);
+}
+
 /* ---- To length 1 ---- */
 
 static CornuTensor *unit_norm(CornuTensor *const *in, int count, const double *numbers)

@@ -1,7 +1,5 @@
-/* Conv1D, Conv2D and Conv3D: sequences are images of one row; the depth of volumes is gathered into
- * channels (depth_internal.h). */
+/* Conv1D, Conv2D and Conv3D. */
 #include "convolution_internal.h"
-#include "depth_internal.h"
 
 /* One config for all three: the first extents count, as many as there are axes. */
 typedef CORNU__LAYER(CornuConv3dConfig) Conv;
@@ -24,46 +22,14 @@ static CornuStatus conv_build(CornuLayer *layer, CornuShape input)
                                  config->bias_constraint);
 }
 
-/* The window over the last two axes of x. */
-static CornuKernelWindow plane_window(const CornuConv3dConfig *c, int axes)
-{
-    if (axes == 1)
-        return (CornuKernelWindow){ c->padding, { 1, c->kernel_size[0] }, { 1, c->strides[0] },
-                                    { 1, c->dilation_rate[0] } };
-    const int first = axes - 2;
-    return cornu__kernel_window(c->padding, c->kernel_size + first, c->strides + first,
-                                c->dilation_rate + first);
-}
-
 static CornuTensor *conv_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuConv3dConfig *config = &((Conv *)layer)->config;
-    const int                axes = cornu__spatial_axes(layer->kind);
-    CornuTensor             *kernel = cornu_layer_read(layer, call, 0), *y;
-    if (!x || !kernel) return NULL;
-    if (axes == 3) {
-        CornuVolumeWindow window = { .padding = config->padding };
-        for (int i = 0; i < 3; i++) {
-            window.size[i] = config->kernel_size[i];
-            window.strides[i] = config->strides[i];
-            window.dilation[i] = config->dilation_rate[i];
-        }
-        y = cornu__convolve_volume(x, kernel, &window, config->groups);
-    } else {
-        const CornuKernelWindow window = plane_window(config, axes);
-        const CornuShape        k = cornu_tensor_shape(kernel);
-        if (axes == 1) {
-            kernel = cornu_op_reshape(kernel, cornu_shape(1, k.extent[0], k.extent[1],
-                                                          k.extent[2]));
-            x = cornu__as_image(x);
-        }
-        if (!x) return NULL;
-        const CornuConvolution c = cornu__convolution(&window, cornu_tensor_shape(x),
-                                                      config->groups);
-        y = cornu_op_conv2d(x, kernel, &c);
-        if (axes == 1) y = cornu__as_sequence(y);
-    }
-    return cornu__bias_and_activate(layer, call, y, config->no_bias ? -1 : 1, config->activation);
+    CornuTensor             *kernel = cornu_layer_read(layer, call, 0);
+    CornuTensor *y = cornu__conv(x, kernel, cornu__bias(layer, call, config->no_bias, 1),
+                                 &(CornuConv){ config->padding, config->strides,
+                                               config->dilation_rate, config->groups });
+    return cornu__activate_channels(layer, call, config->activation, y);
 }
 
 /* ---- Classes ---- */

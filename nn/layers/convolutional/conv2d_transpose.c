@@ -34,24 +34,6 @@ void cornu__transposed_axis(const CornuTransposedAxis *axis, int64_t extent, int
     *out = (extent - 1) * stride + left + right - size + 2;
 }
 
-/* The convolution that maps the output (B, out[0], out[1], filters) to x (B, H, W, C); its padding
- * is negative where it skips rows. */
-static CornuConvolution convolution(const CornuConv2dTransposeConfig *config, CornuShape x,
-                                    int64_t out[2])
-{
-    CornuConvolution c = { .groups = 1 };
-    for (int i = 0; i < 2; i++) {
-        c.strides[i] = config->strides[i];
-        c.dilation[i] = config->dilation_rate[i];
-        cornu__transposed_axis(&(CornuTransposedAxis){ config->padding, config->kernel_size[i],
-                                                       config->strides[i],
-                                                       config->dilation_rate[i],
-                                                       config->output_padding[i] },
-                               x.extent[i + 1], &c.low[i], &c.high[i], &out[i]);
-    }
-    return c;
-}
-
 static CornuStatus conv2d_transpose_build(CornuLayer *layer, CornuShape input)
 {
     const CornuConv2dTransposeConfig *config = &((Conv2dTranspose *)layer)->config;
@@ -72,17 +54,13 @@ static CornuStatus conv2d_transpose_build(CornuLayer *layer, CornuShape input)
 static CornuTensor *conv2d_transpose_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuConv2dTransposeConfig *config = &((Conv2dTranspose *)layer)->config;
-    int64_t                           out[2];
-    if (is_over_rows(layer)) x = cornu__as_image(x);
-    if (!x) return NULL;
-    const CornuConvolution c = convolution(config, cornu_tensor_shape(x), out);
-    CornuTensor *kernel = cornu_op_reshape(cornu_layer_read(layer, call, 0),
-                                           cornu_shape(config->kernel_size[0],
-                                                       config->kernel_size[1], config->filters,
-                                                       CORNU_NONE));
-    CornuTensor *y = cornu_op_conv2d_grad_input(x, kernel, out[0], out[1], &c);
-    if (is_over_rows(layer)) y = cornu__as_sequence(y);
-    return cornu__bias_and_activate(layer, call, y, config->no_bias ? -1 : 1, config->activation);
+    const int    first = is_over_rows(layer);   /* of the arguments' axes */
+    CornuTensor *kernel = cornu_layer_read(layer, call, 0);
+    CornuTensor *y = cornu__conv_transpose(
+        x, kernel, cornu__bias(layer, call, config->no_bias, 1),
+        &(CornuConvTranspose){ config->padding, config->strides + first,
+                               config->dilation_rate + first, config->output_padding + first });
+    return cornu__activate_channels(layer, call, config->activation, y);
 }
 
 static CornuStatus conv2d_transpose_resolve(CornuLayer *layer)

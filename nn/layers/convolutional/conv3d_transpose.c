@@ -1,7 +1,6 @@
 /* Conv3DTranspose: the gradient of the convolution of an image, whose channels are the planes that
  * each plane of x adds to; these are then scattered along the depth. */
 #include "convolution_internal.h"
-#include "depth_internal.h"
 
 /* Sizes resolved into the triples. */
 typedef CORNU__LAYER(CornuConv3dTransposeConfig) Conv3dTranspose;
@@ -25,30 +24,12 @@ static CornuStatus conv3d_transpose_build(CornuLayer *layer, CornuShape input)
 static CornuTensor *conv3d_transpose_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuConv3dTransposeConfig *config = &((Conv3dTranspose *)layer)->config;
-    CornuConvolution                  plane = { .groups = 1 };
-    int64_t                           out[3], low[3], high[3];
-    if (!x) return NULL;
-    const CornuShape s = cornu_tensor_shape(x);
-    for (int i = 0; i < 3; i++)
-        cornu__transposed_axis(&(CornuTransposedAxis){ config->padding, config->kernel_size[i],
-                                                       config->strides[i],
-                                                       config->dilation_rate[i],
-                                                       config->output_padding[i] },
-                               s.extent[i + 1], &low[i], &high[i], &out[i]);
-    for (int i = 0; i < 2; i++) {
-        plane.strides[i] = config->strides[i + 1];
-        plane.dilation[i] = config->dilation_rate[i + 1];
-        plane.low[i] = low[i + 1];
-        plane.high[i] = high[i + 1];
-    }
-    const CornuDepth depth = { config->kernel_size[0], config->strides[0],
-                               config->dilation_rate[0], low[0], high[0] };
-    x = cornu_op_reshape(x, cornu_shape(s.extent[0] * s.extent[1], s.extent[2], s.extent[3],
-                                        s.extent[4]));
-    CornuTensor *kernel = cornu__flat_kernel(cornu_layer_read(layer, call, 0));
-    CornuTensor *y = cornu_op_conv2d_grad_input(x, kernel, out[1], out[2], &plane);
-    y = cornu__scatter_planes(y, s.extent[0], &depth, out[0]);
-    return cornu__bias_and_activate(layer, call, y, config->no_bias ? -1 : 1, config->activation);
+    CornuTensor                      *kernel = cornu_layer_read(layer, call, 0);
+    CornuTensor *y = cornu__conv_transpose(
+        x, kernel, cornu__bias(layer, call, config->no_bias, 1),
+        &(CornuConvTranspose){ config->padding, config->strides, config->dilation_rate,
+                               config->output_padding });
+    return cornu__activate_channels(layer, call, config->activation, y);
 }
 
 static CornuStatus conv3d_transpose_resolve(CornuLayer *layer)

@@ -106,10 +106,14 @@ bool cornu__along_axes(CornuActivation activation)
            activation == CORNU_GLU;
 }
 
-CornuTensor *cornu__bias_and_activate(CornuLayer *layer, const CornuCall *call, CornuTensor *y,
-                                      int bias, CornuActivation activation)
+CornuTensor *cornu__bias(CornuLayer *layer, const CornuCall *call, bool none, int bias)
 {
-    if (bias >= 0) y = cornu_op_add(y, cornu_layer_read(layer, call, bias));
+    return none ? NULL : cornu_layer_read(layer, call, bias);
+}
+
+CornuTensor *cornu__activate_channels(CornuLayer *layer, const CornuCall *call,
+                                      CornuActivation activation, CornuTensor *y)
+{
     if (!y) return NULL;
     if (!cornu__along_axes(activation)) return cornu_activation_apply(activation, y);
     y = cornu__layer_activate(layer, call, activation, cornu__from_channels_last(layer, y));

@@ -76,9 +76,30 @@ CornuStatus cornu__declare_weight(CornuLayer *layer, const char *name, CornuShap
  * one. */
 bool cornu__along_axes(CornuActivation activation);
 
-/* For kind->call: activation(y + weight `bias`); -1: no bias. */
-CornuTensor *cornu__bias_and_activate(CornuLayer *layer, const CornuCall *call, CornuTensor *y,
-                                      int bias, CornuActivation activation);
+/* For kind->call: weight `bias`, or NULL for no bias; and the activation of y. */
+CornuTensor *cornu__bias(CornuLayer *layer, const CornuCall *call, bool none, int bias);
+CornuTensor *cornu__activate_channels(CornuLayer *layer, const CornuCall *call,
+                                      CornuActivation activation, CornuTensor *y);
+
+/* ---- Functions: of x (B, …, C) with one to three axes between, plus the bias (F) or NULL.
+ * Arguments are of each of these axes. ---- */
+
+/* The kernel is (…, C / groups, F). */
+typedef struct {
+    CornuPadding   padding;
+    const int64_t *strides, *dilation;
+    int64_t        groups;
+} CornuConv;
+CornuTensor *cornu__conv(CornuTensor *x, CornuTensor *kernel, CornuTensor *bias,
+                         const CornuConv *how);
+
+/* The kernel is (…, F, C). */
+typedef struct {
+    CornuPadding   padding;
+    const int64_t *strides, *dilation, *output_padding;
+} CornuConvTranspose;
+CornuTensor *cornu__conv_transpose(CornuTensor *x, CornuTensor *kernel, CornuTensor *bias,
+                                   const CornuConvTranspose *how);
 
 /* (B, T, C) as (B, 1, T, C), and back. */
 CornuTensor *cornu__as_image(CornuTensor *x);

@@ -19,15 +19,18 @@ static CornuShape kernel_shape(const CornuLayer *layer, const int64_t size[2], i
 
 static int64_t channels_of(CornuShape input) { return input.extent[input.rank - 1]; }
 
-/* The depthwise kernel (h, w, C, m), reshaped to (h, w, 1, C m), is one of C groups. */
-static CornuTensor *convolve_channels(const CornuKernelWindow *window, CornuTensor *x,
-                                      CornuTensor *kernel)
+/* The depthwise kernel (…, C, m), reshaped to (…, 1, C m), is one of C groups. */
+static CornuTensor *convolve_channels(CornuLayer *layer, const CornuCall *call,
+                                      const CornuKernelWindow *window, CornuTensor *x,
+                                      CornuTensor *bias)
 {
     if (!x) return NULL;
-    const CornuShape       shape = cornu_tensor_shape(x);
-    const CornuConvolution c = cornu__convolution(window, shape, shape.extent[3]);
-    const CornuShape       flat = cornu_shape(window->size[0], window->size[1], 1, CORNU_NONE);
-    return cornu_op_conv2d(x, cornu_op_reshape(kernel, flat), &c);
+    const int       first = is_over_rows(layer);   /* of the window's axes */
+    const CornuConv how = { window->padding, window->strides + first, window->dilation + first,
+                            channels_of(cornu_tensor_shape(x)) };
+    CornuTensor *kernel = cornu_op_reshape(cornu_layer_read(layer, call, 0),
+                                           kernel_shape(layer, window->size, 1, CORNU_NONE));
+    return cornu__conv(x, kernel, bias, &how);
 }
 
 /* ---- DepthwiseConv2D ---- */
@@ -59,10 +62,9 @@ static CornuTensor *depthwise_call(CornuLayer *layer, const CornuCall *call, Cor
 {
     const CornuDepthwiseConv2dConfig *config = &((Depthwise *)layer)->config;
     const CornuKernelWindow           window = depthwise_window(config);
-    if (is_over_rows(layer)) x = cornu__as_image(x);
-    CornuTensor *y = convolve_channels(&window, x, cornu_layer_read(layer, call, 0));
-    if (is_over_rows(layer)) y = cornu__as_sequence(y);
-    return cornu__bias_and_activate(layer, call, y, config->no_bias ? -1 : 1, config->activation);
+    CornuTensor *bias = cornu__bias(layer, call, config->no_bias, 1);
+    return cornu__activate_channels(layer, call, config->activation,
+                                    convolve_channels(layer, call, &window, x, bias));
 }
 
 static CornuStatus depthwise_resolve(CornuLayer *layer)
@@ -152,13 +154,12 @@ static CornuTensor *separable_call(CornuLayer *layer, const CornuCall *call, Cor
 {
     const CornuSeparableConv2dConfig *config = &((Separable *)layer)->config;
     const CornuKernelWindow           window = separable_window(config);
-    if (is_over_rows(layer)) x = cornu__as_image(x);
-    CornuTensor *y = convolve_channels(&window, x, cornu_layer_read(layer, call, 0));
-    CornuTensor *points = cornu_op_reshape(cornu_layer_read(layer, call, 1),
-                                           cornu_shape(1, 1, CORNU_NONE, config->filters));
-    y = cornu_op_conv2d(y, points, &(CornuConvolution){ .groups = 1 });
-    if (is_over_rows(layer)) y = cornu__as_sequence(y);
-    return cornu__bias_and_activate(layer, call, y, config->no_bias ? -1 : 2, config->activation);
+    const int64_t one[] = { 1, 1 };
+    CornuTensor  *y = convolve_channels(layer, call, &window, x, NULL);
+    y = cornu__conv(y, cornu_layer_read(layer, call, 1),
+                    cornu__bias(layer, call, config->no_bias, 2),
+                    &(CornuConv){ CORNU_VALID, one, one, 1 });
+    return cornu__activate_channels(layer, call, config->activation, y);
 }
 
 static CornuStatus separable_resolve(CornuLayer *layer)

@@ -1,3 +1,4 @@
+#include "../../../tensor/functions/functions_internal.h"
 #include "../quantized_internal.h"
 
 typedef CORNU__LAYER(CornuDenseConfig) Dense;
@@ -33,12 +34,10 @@ static CornuTensor *matmul(const void *context, CornuTensor *x, CornuTensor *ker
     return cornu_op_matmul_to(x, kernel, dtype);
 }
 
-/* Leading axes are folded into the rows of the matrix product and restored after it. The last layer
- * returns the product's f32 sums, whatever the dtype of the operands. */
-static CornuTensor *dense_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+/* As cornu__dense, with a kernel of whole numbers or of float8. */
+static CornuTensor *quantized(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuDenseConfig *config = &((Dense *)layer)->config;
-    if (!x) return NULL;
     CornuShape shape = cornu_tensor_shape(x);
     const int  last = shape.rank - 1;
     if (shape.rank > 2)
@@ -50,7 +49,18 @@ static CornuTensor *dense_call(CornuLayer *layer, const CornuCall *call, CornuTe
     CornuTensor *y = cornu__kernel_product(layer, call, x, &product, false);
     if (!config->no_bias) y = cornu_op_add(y, cornu__kernel_bias(layer, call));
     shape.extent[last] = config->units;
-    if (shape.rank > 2) y = cornu_op_reshape(y, shape);
+    return shape.rank > 2 ? cornu_op_reshape(y, shape) : y;
+}
+
+/* The last layer returns the product's f32 sums, whatever the dtype of the operands. */
+static CornuTensor *dense_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuDenseConfig *config = &((Dense *)layer)->config;
+    CornuTensor            *y;
+    if (!x) return NULL;
+    if (cornu__quantization(layer)) y = quantized(layer, call, x);
+    else y = cornu__dense(x, cornu_layer_read(layer, call, 0),
+                          config->no_bias ? NULL : cornu__kernel_bias(layer, call), layer->result);
     return cornu__layer_activate(layer, call, config->activation, y);
 }
 

@@ -1,3 +1,4 @@
+#include "../../../tensor/functions/functions_internal.h"
 #include "../layer_internal.h"
 
 #include <math.h>
@@ -72,12 +73,10 @@ static CornuStatus batch_normalization_build(CornuLayer *layer, CornuShape input
     return config->renorm ? declare_renorm(self, channels) : CORNU_OK;
 }
 
-/* Weight i, or a constant if the layer does not have it. */
-static CornuTensor *weight(CornuLayer *layer, const CornuCall *call, int i, double instead)
+/* Weight i; NULL if the layer does not have it. */
+static CornuTensor *weight(CornuLayer *layer, const CornuCall *call, int i)
 {
-    if (i >= 0) return cornu_layer_read(layer, call, i);
-    const BatchNormalization *self = (BatchNormalization *)layer;
-    return cornu_op_constant(call->graph, layer->weights[self->moving_mean]->type, instead);
+    return i >= 0 ? cornu_layer_read(layer, call, i) : NULL;
 }
 
 /* Statistics of the batch, and the number of shards that they average: 0 if no shard has a row. */
@@ -259,7 +258,8 @@ static CornuTensor *renormalize(CornuLayer *layer, const CornuCall *call, CornuT
     return cornu_op_convert(y, dtype);
 }
 
-/* In training. The channels of x are last; `counts` is NULL where no step is masked. */
+/* In training. The channels of x are last; `counts` is NULL where no step is masked, gamma and beta
+ * where the layer has none. */
 static CornuTensor *train(CornuLayer *layer, const CornuCall *call, CornuTensor *x,
                           CornuTensor *counts, CornuTensor *gamma, CornuTensor *beta)
 {
@@ -268,6 +268,10 @@ static CornuTensor *train(CornuLayer *layer, const CornuCall *call, CornuTensor 
     const bool   together = self->config.synchronized && !one, renorm = self->config.renorm;
     const double epsilon = self->config.epsilon;
     Statistics   batch = { 0 };
+    const CornuType channels = layer->weights[self->moving_mean]->type;
+    if (!gamma) gamma = cornu_op_constant(call->graph, channels, 1.0);
+    if (!beta) beta = cornu_op_constant(call->graph, channels, 0.0);
+    if (!gamma || !beta) return NULL;
     if (renorm && (counts || together))
         return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: renorm of %s is not available in this "
                                 "version", cornu_layer_name(layer),
@@ -289,9 +293,9 @@ static CornuTensor *batch_normalization_call(CornuLayer *layer, const CornuCall 
                                              CornuTensor *x)
 {
     const BatchNormalization *self = (BatchNormalization *)layer;
-    CornuTensor *gamma = weight(layer, call, self->gamma, 1.0);
-    CornuTensor *beta = weight(layer, call, self->beta, 0.0);
-    if (!x || !gamma || !beta) return NULL;
+    CornuTensor *gamma = weight(layer, call, self->gamma);
+    CornuTensor *beta = weight(layer, call, self->beta);
+    if (!x || cornu_error_pending()) return NULL;
     const int    last = cornu_tensor_shape(x).rank - 1;
     const bool   trains = cornu__in_training(call) && !layer->frozen;
     CornuTensor *counts = NULL;
@@ -307,14 +311,10 @@ static CornuTensor *batch_normalization_call(CornuLayer *layer, const CornuCall 
     x = cornu__move_axis(x, self->axis, last);
     if (trains)
         return cornu__move_axis(train(layer, call, x, counts, gamma, beta), last, self->axis);
-    /* y = x scale + shift, in f32 whatever the dtype of x */
-    CornuTensor *mean = cornu_layer_read(layer, call, self->moving_mean);
+    CornuTensor *mean = cornu_layer_read(layer, call, self->moving_mean);   /* in f32, as all */
     CornuTensor *variance = cornu_layer_read(layer, call, self->moving_variance);
-    CornuTensor *inverse = cornu_op_rsqrt(cornu_op_shift(variance, self->config.epsilon));
-    CornuTensor *scale = cornu_op_multiply(inverse, gamma);
-    CornuTensor *shift = cornu_op_subtract(beta, cornu_op_multiply(mean, scale));
-    CornuTensor *scaled = cornu_op_multiply(cornu_op_convert(x, CORNU_F32), scale);
-    CornuTensor *y = cornu_op_convert(cornu_op_add(scaled, shift), layer->compute);
+    CornuTensor *y = cornu__batch_norm(x, mean, variance, gamma, beta, self->config.epsilon);
+    y = cornu_op_convert(y, layer->compute);
     return cornu__move_axis(y, last, self->axis);
 }
 

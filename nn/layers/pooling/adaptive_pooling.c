@@ -4,46 +4,47 @@
 /* The first extents count, as many as there are axes. */
 typedef CORNU__LAYER(CornuAdaptivePoolingConfig) AdaptivePooling;
 
-/* A pool, and a reduction to the same end, for windows that the pool does not have. */
+/* A pool, and a reduction to the same end: for windows that the pool does not have, and where the
+ * layer is described, as formats have operators for it. */
 typedef struct {
-    CornuPoolOp *op;
-    CornuTensor *(*reduce)(CornuTensor *x, int64_t axes, bool keep);
+    CornuPoolFunction *pool;
+    CornuTensor       *(*reduce)(CornuTensor *x, int64_t axes, bool keep);
+    bool               described;
 } Pooler;
 
-static const Pooler maximum = { cornu_op_max_pool2d, cornu_op_reduce_max };
-static const Pooler average = { cornu_op_average_pool2d, cornu_op_reduce_mean };
+static const Pooler maximum = { cornu__max_pool, cornu_op_reduce_max, false };
+static const Pooler average = { cornu__average_pool, cornu_op_reduce_mean, false };
 
 /* Elements start to end - 1 along an axis, reduced to one. */
 static CornuTensor *pool_part(CornuTensor *x, int axis, int64_t start, int64_t end,
                               const Pooler *pooler)
 {
-    int64_t    starts[CORNU_MAX_RANK] = { 0 };
+    static const int64_t one[] = { 1, 1, 1 };
+    int64_t    starts[CORNU_MAX_RANK] = { 0 }, size[] = { 1, 1, 1 };
     CornuShape part = cornu_tensor_shape(x);
-    CornuPool  pool = { .axes = part.rank - 2, .size = { 1, 1, 1 }, .strides = { 1, 1, 1 } };
     starts[axis] = start;
-    part.extent[axis] = pool.size[axis - 1] = end - start;
+    part.extent[axis] = size[axis - 1] = end - start;
     x = cornu_op_slice(x, starts, part.extent);
-    return end - start > CORNU_MOST_POSITIONS ? pooler->reduce(x, INT64_C(1) << axis, true)
-                                              : cornu__pool_axes(x, &pool, pooler->op);
+    return end - start > CORNU_MOST_POSITIONS || pooler->described
+               ? pooler->reduce(x, INT64_C(1) << axis, true)
+               : pooler->pool(x, CORNU_VALID, size, one);
 }
 
 /* Pools one axis of x. Windows of equal extents at equal distances are a usual pool. */
 static CornuTensor *pool_axis(CornuTensor *x, int axis, int64_t to, const Pooler *pooler)
 {
     if (!x) return NULL;
-    const CornuShape shape = cornu_tensor_shape(x);
-    const int64_t    from = shape.extent[axis];
+    const int64_t from = cornu_tensor_shape(x).extent[axis];
     if (from == to) return x;
-    if (from % to == 0 && from / to <= CORNU_MOST_POSITIONS) {
-        CornuPool pool = { .axes = shape.rank - 2, .size = { 1, 1, 1 }, .strides = { 1, 1, 1 } };
-        pool.size[axis - 1] = pool.strides[axis - 1] = from / to;
-        return cornu__pool_axes(x, &pool, pooler->op);
+    if (from % to == 0 && from / to <= CORNU_MOST_POSITIONS && !(to == 1 && pooler->described)) {
+        int64_t size[] = { 1, 1, 1 };
+        size[axis - 1] = from / to;
+        return pooler->pool(x, CORNU_VALID, size, size);
     }
     CornuTensor **parts = cornu__allocate((size_t)to, sizeof(CornuTensor *));
     if (!parts) return cornu__null();
     for (int64_t i = 0; i < to; i++)
-        parts[i] = pool_part(x, axis, cornu__adaptive_start(i, from, to),
-                             cornu__adaptive_end(i, from, to), pooler);
+        parts[i] = pool_part(x, axis, i * from / to, ((i + 1) * from + to - 1) / to, pooler);
     x = cornu_op_concat(parts, (int)to, axis);
     cornu__release(parts);
     return x;
@@ -53,10 +54,10 @@ static CornuTensor *pool_axis(CornuTensor *x, int axis, int64_t to, const Pooler
 static CornuTensor *adaptive_pooling_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const int64_t *size = ((const AdaptivePooling *)layer)->config.output_size;
-    const Pooler  *pooler = layer->kind->family;
-    (void)call;
+    Pooler         pooler = *(const Pooler *)layer->kind->family;
+    pooler.described = call->description != NULL;
     for (int axis = cornu__spatial_axes(layer->kind); axis >= 1; axis--)
-        x = pool_axis(x, axis, size[axis - 1], pooler);
+        x = pool_axis(x, axis, size[axis - 1], &pooler);
     return x;
 }
 

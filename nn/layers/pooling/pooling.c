@@ -18,27 +18,20 @@ static CornuStatus pooling_build(CornuLayer *layer, CornuShape input)
     return CORNU_OK;
 }
 
-/* An op, and the size where none is given; 0: it is required. */
+/* A function, and the size where none is given; 0: it is required. */
 typedef struct {
-    CornuPoolOp *op;
-    int64_t      usual;
+    CornuPoolFunction *pool;
+    int64_t            usual;
 } Pooler;
 
-static const Pooler maximum = { cornu_op_max_pool2d, 2 }, average = { cornu_op_average_pool2d, 0 };
+static const Pooler maximum = { cornu__max_pool, 2 }, average = { cornu__average_pool, 0 };
 
 static CornuTensor *pooling_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuPooling3dConfig *config = &((const Pooling *)layer)->config;
-    CornuPool                   pool = { .axes = cornu__spatial_axes(layer->kind) };
+    const Pooler               *pooler = layer->kind->family;
     (void)call;
-    if (!x) return NULL;
-    for (int i = 0; i < pool.axes; i++) {
-        pool.size[i] = config->pool_size[i];
-        pool.strides[i] = config->strides[i];
-        cornu__padding(config->padding, cornu_tensor_shape(x).extent[i + 1], pool.size[i],
-                       pool.strides[i], 1, &pool.low[i], &pool.high[i]);
-    }
-    return cornu__pool_axes(x, &pool, ((const Pooler *)layer->kind->family)->op);
+    return pooler->pool(x, config->padding, config->pool_size, config->strides);
 }
 
 static CornuStatus pooling_resolve(CornuLayer *layer)

@@ -50,12 +50,6 @@ void cornu__onnx_axis_of(CornuOnnx *to, int64_t extent, int value)
         entry(to, extent)->value = value;
 }
 
-bool cornu__onnx_is_pending(const CornuOnnx *to, int64_t extent)
-{
-    return cornu__onnx_is_open(extent) && entry(to, extent)->kind == CORNU_ONNX_AXIS &&
-           !entry(to, extent)->value;
-}
-
 void cornu__onnx_batch_of(CornuOnnx *to, int value)
 {
     if (!to->extent_count) cornu__onnx_axis(to, cornu__onnx_batches, 0, 0);
@@ -148,16 +142,6 @@ int64_t cornu__onnx_extent(CornuOnnx *to, const int64_t *numbers)
     int64_t extent = find_linear(to, numbers, false);
     if (!extent) extent = find_product(to, numbers);
     return extent ? extent : find_linear(to, numbers, true);
-}
-
-int64_t cornu__onnx_times(CornuOnnx *to, int64_t a, int64_t b)
-{
-    int64_t numbers[CORNU_ONNX_WORLDS];
-    for (int w = 0; w < CORNU_ONNX_WORLDS; w++)
-        numbers[w] = cornu__onnx_extent_in(to, a, w) * cornu__onnx_extent_in(to, b, w);
-    const int64_t extent = cornu__onnx_extent(to, numbers);
-    to->pending |= extent == 0;
-    return extent;
 }
 
 /* ---- Writing ---- */

@@ -5,7 +5,7 @@
  * choices of the unknown numbers, "worlds". An extent that is the same in all of them is known; any
  * other is found as a multiple, a product or a sum of those that have been met; or else it is a new
  * one, the extent of the value where it is met, which a Shape node reads. Shapes hold a handle in
- * its place, a number far below all others, for the functions here and cornu__onnx_reshape.
+ * its place, a number far below all others, for the functions here.
  */
 #ifndef CORNU_NN_ONNX_EXTENTS_INTERNAL_H
 #define CORNU_NN_ONNX_EXTENTS_INTERNAL_H
@@ -24,7 +24,6 @@ int64_t cornu__onnx_extent(CornuOnnx *to, const int64_t *numbers);
 /* A new one: of this axis of a value, which may be given later, when it is written. */
 int64_t cornu__onnx_axis(CornuOnnx *to, const int64_t *numbers, int value, int axis);
 void    cornu__onnx_axis_of(CornuOnnx *to, int64_t extent, int value);
-bool    cornu__onnx_is_pending(const CornuOnnx *to, int64_t extent);
 
 /* From now on the batch is axis 0 of this value. */
 void cornu__onnx_batch_of(CornuOnnx *to, int value);

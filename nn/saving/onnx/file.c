@@ -71,7 +71,6 @@ CornuStatus cornu__onnx_put_file(CornuOnnx *to, CornuMessage *file, const char *
     cornu__put_text(file, 2, "cornu");
     const size_t graph = cornu__begin_field(file, 7);
     CORNU__TRY(put(to, file, context));
-    CORNU__TRY(to->status);
     cornu__put_text(file, 2, name);
     cornu__put(file, to->constants.bytes, to->constants.size);
     cornu__put(file, to->nodes.bytes, to->nodes.size);

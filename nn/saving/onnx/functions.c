@@ -135,6 +135,24 @@ static CornuStatus layer_norm(const Op *op)
                                      { .name = "epsilon", .numbers = &numbers[0] }));
 }
 
+/* The channels, last in the function, are axis 1. The operator requires a scale and an offset. */
+static CornuStatus batch_norm(const Op *op)
+{
+    CornuOnnx       *to = op->to;
+    const double    *numbers = numbers_of(op);
+    const bool       has_gamma = numbers[1] != 0.0, has_beta = numbers[2] != 0.0;
+    const CornuShape channels = op->program->program->values[op->in[1]].type.shape;
+    const int        rank = rank_of(op);
+    int in[5] = { cornu__onnx_channels_first(to, cornu__onnx_operand(op, 0), rank) };
+    in[1] = has_gamma ? cornu__onnx_operand(op, 3) : cornu__onnx_filled(to, channels, 1.0f);
+    in[2] = has_beta ? cornu__onnx_operand(op, 3 + has_gamma)
+                     : cornu__onnx_filled(to, channels, 0.0f);
+    for (int i = 0; i < 2; i++) in[3 + i] = cornu__onnx_operand(op, 1 + i);
+    const int y = CORNU__ONNX_NODE(to, "BatchNormalization", in,
+                                   { .name = "epsilon", .numbers = &numbers[0] });
+    return give(op, cornu__onnx_channels_last(to, y, rank));
+}
+
 /* The sum of x over the last axis, which is kept with extent 1. */
 static int sum_of_last(CornuOnnx *to, int x)
 {
@@ -246,7 +264,11 @@ static const struct {
     CornuOnnxWriter *write;
     Takes           *takes;             /* NULL: any call */
 } rows[] = {
+    { "average_pool", .write = cornu__onnx_average_pool },
+    { "batch_norm", .write = batch_norm },
     { "clip", .write = clip, .takes = is_float },
+    { "conv", .write = cornu__onnx_conv },
+    { "conv_transpose", .write = cornu__onnx_conv_transpose },
     { "dense", .write = dense },
     { "gelu", .write = gelu },
     { "gelu_tanh", .write = gelu_tanh },
@@ -256,6 +278,7 @@ static const struct {
     { "layer_norm", .write = layer_norm, .opset = 17, .takes = along_last },
     { "leaky_relu", .operator = "LeakyRelu", .attributes = { "alpha" } },
     { "lstm", .write = cornu__onnx_lstm, .takes = cornu__onnx_takes_recurrence },
+    { "max_pool", .write = cornu__onnx_max_pool },
     { "prelu", .write = prelu },
     { "reduce_mean", .write = mean, .takes = cornu__reduces_some },
     { "repeat", .write = repeat },

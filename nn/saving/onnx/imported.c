@@ -108,7 +108,7 @@ static void put_node(CornuOnnx *to, const CornuReadNode *node, const CornuLookup
     cornu__end_field(&to->nodes, begin);
 }
 
-static CornuStatus put_nodes(const CornuOnnxCall *call)
+CornuStatus cornu__onnx_imported(const CornuOnnxCall *call)
 {
     CornuOnnx            *to = call->to;
     const CornuOnnxNode  *layer = (const CornuOnnxNode *)call->layer;
@@ -135,6 +135,7 @@ static CornuStatus put_nodes(const CornuOnnxCall *call)
     for (int i = 0; i < graph->node_count; i++)
         put_node(to, &graph->nodes[i], &layer->names, numbers);
     for (int i = 0; i < graph->output_count; i++) {
+        call->out_masks[i] = CORNU_ONNX_NONE;
         const int y = numbers[cornu__lookup_find(&layer->names, graph->outputs[i].name)];
         call->out[i] = cornu_dtype_is_float(graph->outputs[i].type.dtype)
                            ? y : cast(to, y, CORNU_ONNX_FLOAT);
@@ -142,5 +143,3 @@ static CornuStatus put_nodes(const CornuOnnxCall *call)
     cornu__release(numbers);
     return CORNU_OK;
 }
-
-const CornuOnnxRow cornu__onnx_imported[] = { { "OnnxNode", put_nodes }, { 0 } };

@@ -5,7 +5,6 @@
 #include "../../layers/quantized_internal.h"
 
 #include "../../../device/memory_internal.h"
-#include "../../layers/operations/operation_internal.h"
 #include "../../formats/file_internal.h"
 #include "../../formats/protobuf_internal.h"
 
@@ -18,51 +17,15 @@ enum { USUAL_OPSET = 18, FIRST_OPSET = 13, LAST_OPSET = 27 };
 
 static CornuStatus put_model(const CornuOnnxCall *call);
 
-static CornuOnnxRule *rule_of(const char *class_name)
-{
-    for (const CornuOnnxRow *const *family = cornu__onnx_families; *family; family++)
-        for (const CornuOnnxRow *row = *family; row->class_name; row++)
-            if (!strcmp(row->class_name, class_name)) return row->rule;
-    return NULL;
-}
-
-/* Rules take and give channels last, as the layers' functions do. */
-static CornuStatus turned(const CornuOnnxCall *call, CornuOnnxRule *rule)
-{
-    int           in[CORNU_MAX_LAYER_TENSORS];
-    CornuShape    shapes[CORNU_MAX_LAYER_TENSORS], results[CORNU_MAX_LAYER_TENSORS];
-    CornuOnnxCall last = *call;
-    for (int i = 0; i < call->in_count; i++) {
-        const int rank = call->shapes[i].rank;
-        in[i] = rank < 3 ? call->in[i] : cornu__onnx_channels_last(call->to, call->in[i], rank);
-        shapes[i] = cornu__shape_channels_last(call->layer, call->shapes[i]);
-    }
-    for (int i = 0; i < cornu_layer_outputs(call->layer); i++)
-        results[i] = cornu__shape_channels_last(call->layer, call->results[i]);
-    last.in = in;
-    last.shapes = shapes;
-    last.results = results;
-    CORNU__TRY(rule(&last));
-    for (int i = 0; i < cornu_layer_outputs(call->layer); i++)
-        if (results[i].rank >= 3)
-            call->out[i] = cornu__onnx_channels_first(call->to, call->out[i], results[i].rank);
-    return CORNU_OK;
-}
-
 static CornuStatus put_layer(const CornuOnnxCall *call)
 {
     const CornuLayerClass *kind = call->layer->kind;
-    const int              outputs = cornu_layer_outputs(call->layer);
     if (kind->call_masked) return put_model(call);
     if (cornu__quantization(call->layer) == CORNU_FLOAT8)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "float8, to which its product is rounded, is not "
                            "available in ONNX files, which are in f32");
-    const bool     by_ops = cornu__as_operation(call->layer) || cornu__quantization(call->layer);
-    CornuOnnxRule *rule = by_ops ? NULL : rule_of(kind->class_name);
-    if (!rule) return cornu__onnx_recorded(call);
-    for (int i = 0; i < outputs; i++) call->out_masks[i] = CORNU_ONNX_NONE;
-    if (!kind->mask && !kind->mask_many) call->out_masks[0] = call->masks[0];
-    return cornu__channels_first(call->layer) ? turned(call, rule) : rule(call);
+    return strcmp(kind->class_name, "OnnxNode") ? cornu__onnx_recorded(call)
+                                                : cornu__onnx_imported(call);
 }
 
 /* Symbols of inputs are floats even where layers get integers, as indices. */
@@ -107,9 +70,7 @@ static CornuStatus add_call(CornuOnnx *to, const CornuModel *model, const CornuM
     CORNU__TRY(put_layer(&(CornuOnnxCall){
         .to = to, .layer = node->layer, .in = in, .masks = in_masks,
         .mask_shapes = node->mask_count ? mask_shapes : NULL, .shapes = shapes,
-        .dtypes = dtypes,
-        .in_count = node->in_count, .results = results, .out = out,
-        .out_masks = out_masks,
+        .dtypes = dtypes, .in_count = node->in_count, .out = out, .out_masks = out_masks,
     }));
     if (to->pending)
         return cornu__onnx_refuse(node->layer, "an input of unknown extents",
@@ -202,8 +163,7 @@ static CornuStatus export_model(const CornuModel *model, const CornuValues *valu
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: has a layer that runs on the host, before "
                            "the step, and has no nodes in .onnx files", cornu_model_name(model));
     for (int i = 0; i < count && status && status != CORNU_ERR_MEMORY; i++) {
-        CornuOnnx to = { .model = model, .weights = values, .opset = opset, .layer = put_layer,
-                         .attempt = i };
+        CornuOnnx to = { .model = model, .weights = values, .opset = opset, .attempt = i };
         file.size = 0;
         file.failed = false;
         status = cornu__onnx_put_file(&to, &file, cornu_model_name(model), put_graph, NULL);

@@ -1,12 +1,11 @@
 /*
  * Writing models as ONNX files, for inference by other programs, in f32.
  *
- * onnx.c writes the file, nodes.c its graph. A layer is written as the ops that it records
- * (recorded_internal.h); a rule translates the few classes of layers that have operators of which
- * ops do not tell, as Conv with a bias. Values are referred to by numbers; 0 is none. Tensors
- * between layers keep Cornu's axes (NHWC, (B, T, C)), and what needs others transposes. A transpose
- * is written only when a node reads it, so that one that the next layer undoes never is. The batch
- * is open.
+ * onnx.c writes the file, nodes.c its graph. A layer is written as the ops that it records, and the
+ * functions that have operators (recorded_internal.h). Values are referred to by numbers; 0 is
+ * none. Tensors between layers keep Cornu's axes (NHWC, (B, T, C)), and what needs others
+ * transposes. A transpose is written only when a node reads it, so that one that the next layer
+ * undoes never is. The batch is open.
  *
  * The default is opset 18, of December 2022, the first in which all reductions take their axes in
  * the same way and Resize has an attribute for its axes; runtimes of recent years have it, and
@@ -133,9 +132,6 @@ int cornu__onnx_scaled_weight(CornuOnnx *to, int value, double factor);
 /* Shapes have a handle in place of such an extent; CORNU_NONE is the batch. */
 bool cornu__onnx_is_open(int64_t extent);
 
-/* The product of two extents, known or not; 0, recorded in the graph, if it cannot be written. */
-int64_t cornu__onnx_times(CornuOnnx *to, int64_t a, int64_t b);
-
 /* An i64 vector of extents, known or not. */
 int cornu__onnx_vector(CornuOnnx *to, const int64_t *extents, int count);
 
@@ -145,20 +141,15 @@ int cornu__onnx_vector(CornuOnnx *to, const int64_t *extents, int count);
  * All shapes have an open batch; other extents may be open. */
 typedef struct {
     CornuOnnx        *to;
-    const CornuLayer *layer;            /* NULL for the activation alone, of one operand: */
-    CornuActivation   activation;
+    const CornuLayer *layer;
     const int        *in, *masks;
     const CornuShape *mask_shapes;      /* of masks given to this call, of any rank; of rank 0, or
                                            NULL for all: the mask comes with the input */
     const CornuShape *shapes;           /* of the inputs */
     const CornuDtype *dtypes;           /* likewise, as the layer gets them in Cornu */
     int               in_count;
-    const CornuShape *results;          /* of the outputs */
     int              *out, *out_masks;
 } CornuOnnxCall;
-
-/* Writes a call. CORNU_ERR_UNSUPPORTED naming what ONNX does not have, and the reason. */
-typedef CornuStatus CornuOnnxRule(const CornuOnnxCall *call);
 
 /* ---- The graph, for nodes.c and onnx.c ---- */
 
@@ -196,12 +187,10 @@ struct CornuOnnx {
     int                form_count, form_space;
     int                opset;
     const char        *label;             /* a name for nodes, NULL for none */
-    CornuOnnxRule     *layer;             /* writes a layer, for the rules of wrappers */
     CornuOnnxExtent   *extents;           /* the batch is number 0 */
     int                extent_count, extent_space;
     int                attempt, unknown;  /* the numbers of the worlds, and of open extents */
     bool               pending;           /* an extent was read that is not written yet */
-    CornuStatus        status;            /* of an activation that could not be written */
 };
 
 /* ---- The file around the graph: file.c ---- */

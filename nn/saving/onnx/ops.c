@@ -450,111 +450,6 @@ static CornuStatus matmul(const Op *op)
     return give(op, joined(op->to, "MatMul", a, b));
 }
 
-/* A filter (h, w, C, F) as (F, C, h, w). */
-static int filter_of(const Op *op, int i)
-{
-    return cornu__onnx_transpose(op->to, full(op, i), (const int64_t[]){ 3, 2, 0, 1 }, 4);
-}
-
-/* Negative padding crops x, which is (B, H, W, C), and becomes 0. */
-static int cropped(const Op *op, int x, CornuShape shape, int64_t pads[4])
-{
-    for (int i = 0; i < 2; i++) {
-        const int64_t low = pads[i] < 0 ? -pads[i] : 0, high = pads[2 + i] < 0 ? -pads[2 + i] : 0;
-        const int64_t extent = cornu__onnx_extent_at(op->program, op->in[0], i + 1);
-        const bool    known = extent == shape.extent[i + 1];
-        if (low || high)
-            x = cornu__onnx_slice(op->to, x, i + 1, low, known ? extent - high
-                                                         : high ? -high : INT32_MAX);
-        if (low) pads[i] = 0;
-        if (high) pads[2 + i] = 0;
-    }
-    return x;
-}
-
-static int64_t groups_of(const Op *op)
-{
-    const int64_t groups = op->attributes->grouped_conv2d.groups;
-    return op->op->id == CORNU_OP_GROUPED_CONV2D && groups > 0 ? groups : 1;
-}
-
-static CornuStatus conv2d(const Op *op)
-{
-    const CornuAttributes_CONV2D *at = &op->attributes->conv2d;
-    int64_t pads[] = { at->low[0], at->low[1], at->high[0], at->high[1] };
-    int     x = cropped(op, full(op, 0), type_of(op, op->in[0]).shape, pads);
-    x = cornu__onnx_channels_first(op->to, x, 4);
-    const int in[] = { x, filter_of(op, 1) };
-    const int y = CORNU__ONNX_NODE(op->to, "Conv", in,
-                                   { .name = "strides", .integers = at->strides, .count = 2 },
-                                   { .name = "dilations", .integers = at->dilation, .count = 2 },
-                                   { .name = "pads", .integers = pads, .count = 4 },
-                                   { .name = "group", .whole = groups_of(op) });
-    return give(op, cornu__onnx_channels_last(op->to, y, 4));
-}
-
-/* What ONNX cuts off a transposed convolution, the rows that only padding reached; and the rows of
- * zeros around it, which no window reached. */
-typedef struct { int64_t pads[4], zeros[8]; } Around;
-
-static Around around_of(const Op *op, int world)
-{
-    const CornuAttributes_CONV2D_GRAD *at = &in_world(op, world)->conv2d_grad;
-    const CornuProgram *program = op->program->worlds[world];
-    const CornuShape    x = program->values[op->in[0]].type.shape;
-    const CornuShape    filter = program->values[op->in[1]].type.shape;
-    Around              around = { .zeros = { 0 } };
-    for (int i = 0; i < 2; i++) {
-        const int64_t reached = (x.extent[i + 1] - 1) * at->strides[i] +
-                                (filter.extent[i] - 1) * at->dilation[i] + 1;
-        const int64_t low = at->low[i], high = reached - low - at->extents[i];
-        around.pads[i] = low > 0 ? low : 0;
-        around.pads[2 + i] = high > 0 ? high : 0;
-        around.zeros[2 + i] = low < 0 ? -low : 0;
-        around.zeros[6 + i] = high < 0 ? -high : 0;
-    }
-    return around;
-}
-
-static CornuStatus conv2d_grad_input(const Op *op)
-{
-    const bool grouped = op->op->id == CORNU_OP_GROUPED_CONV2D_GRAD_INPUT;
-    const CornuAttributes_CONV2D_GRAD *at = &op->attributes->conv2d_grad;
-    const Around  around = around_of(op, 0);
-    const int64_t none[8] = { 0 };
-    for (int w = 1; w < CORNU_ONNX_WORLDS; w++) {
-        const Around other = around_of(op, w);
-        if (memcmp(&other, &around, sizeof around)) return refuse_batch(op);
-    }
-    const int first = cornu__onnx_channels_first(op->to, full(op, 0), 4);
-    const int in[] = { first, filter_of(op, 1) };
-    int y = CORNU__ONNX_NODE(op->to, "ConvTranspose", in,
-                             { .name = "strides", .integers = at->strides, .count = 2 },
-                             { .name = "dilations", .integers = at->dilation, .count = 2 },
-                             { .name = "pads", .integers = around.pads, .count = 4 },
-                             { .name = "group", .whole = grouped
-                                   ? op->attributes->grouped_conv2d_grad.groups : 1 });
-    if (memcmp(around.zeros, none, sizeof none))
-        y = joined(op->to, "Pad", y, cornu__onnx_integers(op->to, around.zeros, 8));
-    return give(op, cornu__onnx_channels_last(op->to, y, 4));
-}
-
-static CornuStatus pool(const Op *op, const char *operator)
-{
-    const CornuAttributes_WINDOW *at = &op->attributes->window;
-    const int64_t pads[] = { at->low[0], at->low[1], at->high[0], at->high[1] };
-    const int     in[] = { cornu__onnx_channels_first(op->to, full(op, 0), 4) };
-    const int     y = CORNU__ONNX_NODE(op->to, operator, in,
-                                       { .name = "kernel_shape", .integers = at->size, .count = 2 },
-                                       { .name = "strides", .integers = at->strides, .count = 2 },
-                                       { .name = "pads", .integers = pads, .count = 4 });
-    return give(op, cornu__onnx_channels_last(op->to, y, 4));
-}
-
-/* Its second result, where the maxima are, serves gradients. */
-static CornuStatus max_pool2d(const Op *op) { return pool(op, "MaxPool"); }
-static CornuStatus average_pool2d(const Op *op) { return pool(op, "AveragePool"); }
-
 /* ---- Over the last axis ---- */
 
 static CornuStatus last_axis(const Op *op, const char *operator)
@@ -619,10 +514,12 @@ static CornuOnnxWriter *const writers[CORNU_OP_COUNT] = {
     [CORNU_OP_TRANSPOSE] = transpose, [CORNU_OP_SLICE] = cornu__onnx_op_slice, [CORNU_OP_PAD] = pad,
     [CORNU_OP_CONCAT] = concat, [CORNU_OP_FLIP] = flip, [CORNU_OP_REDUCE_SUM] = reduce_sum,
     [CORNU_OP_REDUCE_MAX] = reduce_max, [CORNU_OP_ARGMAX] = argmax, [CORNU_OP_MATMUL] = matmul,
-    [CORNU_OP_CONV2D] = conv2d, [CORNU_OP_GROUPED_CONV2D] = conv2d,
-    [CORNU_OP_CONV2D_GRAD_INPUT] = conv2d_grad_input,
-    [CORNU_OP_GROUPED_CONV2D_GRAD_INPUT] = conv2d_grad_input,
-    [CORNU_OP_MAX_POOL2D] = max_pool2d, [CORNU_OP_AVERAGE_POOL2D] = average_pool2d,
+    [CORNU_OP_CONV2D] = cornu__onnx_conv2d,
+    [CORNU_OP_GROUPED_CONV2D] = cornu__onnx_conv2d,
+    [CORNU_OP_CONV2D_GRAD_INPUT] = cornu__onnx_conv2d_grad_input,
+    [CORNU_OP_GROUPED_CONV2D_GRAD_INPUT] = cornu__onnx_conv2d_grad_input,
+    [CORNU_OP_MAX_POOL2D] = cornu__onnx_max_pool,
+    [CORNU_OP_AVERAGE_POOL2D] = cornu__onnx_average_pool,
     [CORNU_OP_SOFTMAX] = softmax, [CORNU_OP_LOG_SOFTMAX] = log_softmax,
     [CORNU_OP_ONE_HOT] = one_hot, [CORNU_OP_GATHER] = gather,
     [CORNU_OP_GATHER_GRAD] = gather_grad, [CORNU_OP_CUSTOM] = cornu__onnx_function,
@@ -652,6 +549,7 @@ bool cornu__onnx_has_writer(CornuOpId id) { return writers[id] && id != CORNU_OP
 
 CornuStatus cornu__onnx_ops(CornuOnnxProgram *program)
 {
+    CORNU__TRY(cornu__onnx_find_known(program, cornu__onnx_has_writer));
     for (int i = 0; i < program->program->op_count; i++) {
         const CornuProgramOp *op = &program->program->ops[i];
         const Op              at = {

@@ -13,7 +13,7 @@ CornuStatus cornu__onnx_open_program(CornuOnnxProgram *program)
     if (!program->full || !program->extents || !program->first) return CORNU_ERR_MEMORY;
     program->small = program->full + count;
     for (size_t i = 0; i < count; i++) program->first[i] = (CornuValue)i;
-    return cornu__onnx_find_known(program, cornu__onnx_has_writer);
+    return CORNU_OK;
 }
 
 void cornu__onnx_close_program(CornuOnnxProgram *program)

@@ -10,9 +10,9 @@ typedef CornuRecordedLayer Record;
 static CornuType input_of(const CornuOnnxCall *call, int i, int world)
 {
     const CornuLayer *layer = call->layer;
-    const bool        keeps = layer && (layer->takes_integers || layer->kind->keeps_dtypes);
+    const bool        keeps = layer->takes_integers || layer->kind->keeps_dtypes;
     CornuType         type = { keeps ? call->dtypes[i] : CORNU_F32, call->shapes[i] };
-    if (layer && !layer->kind->types) type.shape.extent[0] = CORNU_NONE;
+    if (!layer->kind->types) type.shape.extent[0] = CORNU_NONE;
     for (int k = 0; k < type.shape.rank; k++)
         type.shape.extent[k] = cornu__onnx_extent_in(call->to, type.shape.extent[k], world);
     return type;
@@ -44,8 +44,7 @@ static CornuStatus record_in(Record *record, const CornuOnnxCall *call, CornuDev
         masks[i] = mask_of(call, i, world);
     }
     return cornu__record_layer(record, device, &(CornuRecording){
-        .layer = (CornuLayer *)call->layer, .activation = call->activation,
-        .in_count = call->in_count, .in = in, .masks = masks,
+        .layer = (CornuLayer *)call->layer, .in_count = call->in_count, .in = in, .masks = masks,
         .masks_given = call->mask_shapes != NULL,
         .rows = cornu__onnx_batches[world], .has = has_nodes, .format = call->to });
 }
@@ -87,8 +86,7 @@ static CornuStatus put_program(const CornuOnnxCall *call, const Record *record,
         program->full[fetched_value(program->program, &next)] =
             cornu__onnx_constant(to, record->arrays[i]);
     const CornuStatus status = cornu__onnx_ops(program);
-    if (status) return call->layer ? cornu__fail_prefix(status, cornu_layer_name(call->layer))
-                                   : status;
+    if (status) return cornu__fail_prefix(status, cornu_layer_name(call->layer));
     for (int i = 0; i < outputs; i++) {
         const int y = cornu__onnx_full(program, results[i]);
         const CornuDtype dtype = program->program->values[results[i]].type.dtype;
@@ -99,16 +97,30 @@ static CornuStatus put_program(const CornuOnnxCall *call, const Record *record,
     return CORNU_OK;
 }
 
+/* Besides the batch. */
+static bool has_open_extents(const CornuOnnxCall *call)
+{
+    bool open = false;
+    for (int i = 0; i < call->in_count; i++)
+        for (int k = 1; k < call->shapes[i].rank; k++)
+            open |= cornu__onnx_is_open(call->shapes[i].extent[k]);
+    return open;
+}
+
 static CornuStatus put_records(const CornuOnnxCall *call, const Record *worlds)
 {
     CornuOnnxProgram program = { .to = call->to, .program = worlds[0].program };
     for (int w = 0; w < CORNU_ONNX_WORLDS; w++) {
         program.worlds[w] = worlds[w].program;
         if (cornu__recorded_alike(worlds, &worlds[w])) continue;
-        return cornu__onnx_refuse(call->layer, "this layer", "what it computes depends on the size "
-                                  "of the batch, or on other unknown extents");
+        return has_open_extents(call)
+            ? cornu__onnx_refuse(call->layer, "an input of unknown extents",
+                                 "what this layer makes of them depends on their numbers")
+            : cornu__onnx_refuse(call->layer, "this layer",
+                                 "what it computes depends on the size of the batch, or on other "
+                                 "unknown extents");
     }
-    if (call->layer) cornu__onnx_batch_of(call->to, call->in[0]);   /* not in bodies of loops */
+    cornu__onnx_batch_of(call->to, call->in[0]);
     CornuStatus status = cornu__onnx_open_program(&program);
     if (!status) status = put_program(call, worlds, &program);
     cornu__onnx_close_program(&program);
@@ -126,35 +138,4 @@ CornuStatus cornu__onnx_recorded(const CornuOnnxCall *call)
     for (int w = 0; w < CORNU_ONNX_WORLDS; w++) cornu__recorded_layer_free(&worlds[w]);
     cornu_device_close(device);
     return status;
-}
-
-/* ---- Activations ---- */
-
-int cornu__onnx_activate(CornuOnnx *to, CornuActivation activation, int x, CornuShape shape)
-{
-    static const CornuDtype dtype = CORNU_F32;
-    int               y = x, mask = CORNU_ONNX_NONE, out_mask;
-    const CornuStatus status = cornu__onnx_recorded(&(CornuOnnxCall){
-        .to = to, .activation = activation, .in = &x, .masks = &mask, .shapes = &shape,
-        .dtypes = &dtype, .in_count = 1, .results = &shape, .out = &y, .out_masks = &out_mask });
-    if (status && !to->status) to->status = status;
-    return y;
-}
-
-int cornu__onnx_activated(const CornuOnnxCall *call, int x, CornuShape shape)
-{
-    static const CornuDtype dtype = CORNU_F32;
-    const CornuActivation   activation = activation_of(call->layer, "activation");
-    const CornuLayer       *own = call->layer->activation;
-    const CornuLayer       *layer = own ? own : cornu__activation_layer(activation);
-    int                     y = x, mask = CORNU_ONNX_NONE, out_mask;
-    if (activation == CORNU_GLU)   /* which halves the last axis; of it `shape` is the result */
-        shape.extent[shape.rank - 1] =
-            cornu__onnx_times(call->to, shape.extent[shape.rank - 1], 2);
-    if (!layer) return cornu__onnx_activate(call->to, activation, x, shape);
-    const CornuStatus status = call->to->layer(&(CornuOnnxCall){
-        .to = call->to, .layer = layer, .in = &x, .masks = &mask, .shapes = &shape,
-        .dtypes = &dtype, .in_count = 1, .results = &shape, .out = &y, .out_masks = &out_mask });
-    if (status && !call->to->status) call->to->status = status;
-    return y;
 }

@@ -28,8 +28,8 @@ typedef struct {
     const bool         *wanted;            /* which outputs are, NULL for all */
 } CornuOnnxProgram;
 
-/* Makes the places of its values, `to`, `program`, `worlds` and `wanted` being set, and finds what
- * is known; to be closed in any case. */
+/* Makes the places of its values, `to`, `program`, `worlds` and `wanted` being set; to be closed in
+ * any case. */
 CornuStatus cornu__onnx_open_program(CornuOnnxProgram *program);
 void        cornu__onnx_close_program(CornuOnnxProgram *program);
 
@@ -111,14 +111,17 @@ void cornu__onnx_set_result(const CornuOnnxOp *op, int i, int value);
 CornuOnnxWriter cornu__onnx_op_slice, cornu__onnx_scan;
 CornuOnnxWriter cornu__onnx_lstm, cornu__onnx_gru, cornu__onnx_simple_rnn;
 bool            cornu__onnx_takes_recurrence(const CornuOpCall *call);
+/* Convolutions and pools, ops and functions: windows.c. */
+CornuOnnxWriter cornu__onnx_conv2d, cornu__onnx_conv2d_grad_input, cornu__onnx_max_pool,
+    cornu__onnx_average_pool, cornu__onnx_conv, cornu__onnx_conv_transpose;
 
-/* Writes all ops of the program, the values of whose inputs are set. CORNU_ERR_UNSUPPORTED naming
- * an op that has no counterpart. */
+/* Writes all ops of the program, the values of whose inputs are set, but for those whose results
+ * are known. CORNU_ERR_UNSUPPORTED naming an op that has no counterpart. */
 CornuStatus cornu__onnx_ops(CornuOnnxProgram *program);
 /* Whether ops of this id can be. */
 bool        cornu__onnx_has_writer(CornuOpId id);
 
-/* Writes a layer. */
-CornuOnnxRule cornu__onnx_recorded;
+/* Writes a call of a layer. CORNU_ERR_UNSUPPORTED naming what ONNX does not have, and why. */
+CornuStatus cornu__onnx_recorded(const CornuOnnxCall *call);
 
 #endif

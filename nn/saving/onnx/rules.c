@@ -8,28 +8,10 @@
 CornuStatus cornu__onnx_refuse(const CornuLayer *layer, const char *what, const char *why)
 {
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s is not available in ONNX files, %s",
-                       layer ? cornu_layer_name(layer) : "an activation", what, why);
-}
-
-CornuStatus cornu__onnx_known(const CornuOnnxCall *call, int axis)
-{
-    if (!cornu__onnx_is_open(call->shapes[0].extent[axis])) return CORNU_OK;
-    return cornu__onnx_refuse(call->layer, "an input of unknown extents",
-                              "what this layer makes of them depends on their numbers");
+                       cornu_layer_name(layer), what, why);
 }
 
 /* ---- Nodes ---- */
-
-/* One extent is inferred: the batch, or one that is the reshaped value's own. */
-int cornu__onnx_reshape(CornuOnnx *to, int x, CornuShape shape)
-{
-    int inferred = 0;
-    for (int i = 1; i < shape.rank; i++)
-        if (!inferred && cornu__onnx_is_pending(to, shape.extent[i])) inferred = i;
-    if (inferred) shape.extent[0] = cornu__onnx_axis(to, cornu__onnx_batches, x, 0);
-    shape.extent[inferred] = -1;
-    return joined(to, "Reshape", x, cornu__onnx_vector(to, shape.extent, shape.rank));
-}
 
 /* Reduces x in its stored order. Axes that are dropped leave gaps in the order of the others. */
 int cornu__onnx_reduce(CornuOnnx *to, const char *operator, int x, int rank, int64_t axes,

@@ -1,8 +1,6 @@
 /*
- * Rules translate layers into ONNX nodes, where recorded ops would not become the operator that
- * ONNX has: convolutions with a bias, pooling. A class has a row in its family's table; its rule sets
- * call->out and, if the class handles masks itself, call->out_masks; otherwise masks are passed on.
- * Arguments are read by Keras' names, by the fields that the class has for files.
+ * What writes ONNX nodes: layers are what they record (recorded_internal.h), but for those of
+ * imported nodes, which are written as they were read.
  */
 #ifndef CORNU_NN_ONNX_RULES_INTERNAL_H
 #define CORNU_NN_ONNX_RULES_INTERNAL_H
@@ -10,20 +8,11 @@
 #include "../../layers/arguments_internal.h"
 #include "onnx_internal.h"
 
-typedef struct { const char *class_name; CornuOnnxRule *rule; } CornuOnnxRow;
-
-#define FAMILY(name) extern const CornuOnnxRow cornu__onnx_##name[];
-#include "families.def"
-#undef FAMILY
-
-/* The tables of families, each ended by a row without a name; NULL ends the list. */
-extern const CornuOnnxRow *const cornu__onnx_families[];
-
 /* "dense: WHAT is not available in ONNX files, WHY", CORNU_ERR_UNSUPPORTED. */
 CornuStatus cornu__onnx_refuse(const CornuLayer *layer, const char *what, const char *why);
 
-/* Refuses an input of which this extent is open. */
-CornuStatus cornu__onnx_known(const CornuOnnxCall *call, int axis);
+/* Writes a call of a layer, CornuOnnxNode, of imported nodes: imported.c. */
+CornuStatus cornu__onnx_imported(const CornuOnnxCall *call);
 
 /* ---- Nodes ---- */
 
@@ -66,9 +55,6 @@ static inline int cast(CornuOnnx *to, int x, int64_t type)
     return cornu__onnx_elementwise(to, "Cast", &x, 1, &attribute, 1);
 }
 
-/* The first extent is taken for the batch, whatever its value. */
-int cornu__onnx_reshape(CornuOnnx *to, int x, CornuShape shape);
-
 /* A reduction, such as "ReduceMean", of x of this rank over the axes, given as bits; `keep` keeps
  * them with extent 1. */
 int cornu__onnx_reduce(CornuOnnx *to, const char *operator, int x, int rank, int64_t axes,
@@ -86,17 +72,6 @@ int cornu__onnx_part_of_shape(CornuOnnx *to, int x, const char *which, int64_t a
 /* Converts images of any rank from (B, H, W, C) to (B, C, H, W), as ONNX has them, and back. */
 int cornu__onnx_channels_first(CornuOnnx *to, int x, int rank);
 int cornu__onnx_channels_last(CornuOnnx *to, int x, int rank);
-
-/* The activation of x, f32 of this shape; and of the layer, with a result of this shape. A failure
- * is recorded in the graph. */
-int cornu__onnx_activate(CornuOnnx *to, CornuActivation activation, int x, CornuShape shape);
-int cornu__onnx_activated(const CornuOnnxCall *call, int x, CornuShape shape);
-
-/* x after the activation of the layer, in the shape of its result. */
-static inline int activated(const CornuOnnxCall *call, int x)
-{
-    return cornu__onnx_activated(call, x, call->results[0]);
-}
 
 int cornu__onnx_clip(CornuOnnx *to, int x, double low, double high);
 int cornu__onnx_softmax(CornuOnnx *to, int x, int64_t axis);

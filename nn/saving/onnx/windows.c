@@ -1,11 +1,14 @@
-/* Convolutions and pooling with windows: of sequences, images and volumes. */
-#include "rules_internal.h"
+/* Convolutions and pools as ONNX nodes: ops, which are of images, and functions, of sequences,
+ * images and volumes (nn/layers/convolutional/functions.c, nn/layers/pooling/pool_axes.c). */
+#include "extents_internal.h"
+#include "recorded_internal.h"
 
 #include <string.h>
 
 #include "../../../device/integer_internal.h"
-#include "../../../device/memory_internal.h"
-#include "../../layers/pooling/pooling_internal.h"
+#include "../../layers/convolutional/convolution_internal.h"
+
+typedef CornuOnnxOp Op;
 
 enum { MOST = 3 };   /* spatial axes */
 
@@ -16,26 +19,29 @@ typedef struct {
     bool    automatic;   /* the padding depends on an open extent: the runtime finds it */
 } Window;
 
-/* The window of a layer whose size is this argument. */
-static Window window_of(const CornuOnnxCall *call, const char *size)
+static CornuShape shape_of(const Op *op, int i)
 {
-    const CornuLayer  *layer = call->layer;
-    const CornuPadding padding = *(const CornuPadding *)cornu__layer_argument(layer, "padding");
-    const int64_t     *dilations = cornu__layer_argument(layer, "dilation_rate");
-    Window             w = { .axes = call->shapes[0].rank - 2 };
-    const size_t       bytes = (size_t)w.axes * sizeof *w.size;
-    memcpy(w.size, cornu__layer_argument(layer, size), bytes);
-    memcpy(w.strides, cornu__layer_argument(layer, "strides"), bytes);
-    for (int i = 0; i < w.axes; i++) {
-        w.dilations[i] = dilations ? dilations[i] : 1;
-        const int64_t extent = call->shapes[0].extent[i + 1];
-        const bool    open = cornu__onnx_is_open(extent);
-        w.automatic |= open && padding == CORNU_SAME && w.strides[i] > 1;
-        /* With strides of 1 padding is that of any extent not smaller than the window. */
-        cornu__padding(padding, open ? w.size[i] * w.dilations[i] : extent, w.size[i],
-                       w.strides[i], w.dilations[i], &w.pads[i], &w.pads[w.axes + i]);
+    return op->program->program->values[op->in[i]].type.shape;
+}
+
+static const double *numbers_of(const Op *op) { return op->attributes->custom.numbers; }
+
+static void take(const double *numbers, int axes, int64_t *to)
+{
+    for (int i = 0; i < axes; i++) to[i] = (int64_t)numbers[i];
+}
+
+/* Sets the padding of a window over operand 0. With strides of 1 it is that of any extent not
+ * smaller than the window. */
+static void pad(const Op *op, CornuPadding padding, Window *w)
+{
+    for (int i = 0; i < w->axes; i++) {
+        const int64_t extent = cornu__onnx_extent_at(op->program, op->in[0], i + 1);
+        const bool    open = extent == 0 || cornu__onnx_is_open(extent);
+        w->automatic |= open && padding == CORNU_SAME && w->strides[i] > 1;
+        cornu__padding(padding, open ? w->size[i] * w->dilations[i] : extent, w->size[i],
+                       w->strides[i], w->dilations[i], &w->pads[i], &w->pads[w->axes + i]);
     }
-    return w;
 }
 
 /* Keras' "same", in which an odd row of padding is after the others. */
@@ -45,189 +51,173 @@ static CornuOnnxAttribute padding_of(const Window *w)
     return (CornuOnnxAttribute){ .name = "pads", .integers = w->pads, .count = 2 * w->axes };
 }
 
-/* ---- Convolutions: kernels (filters, channels of a group, …) ---- */
-
-/* Of x with channels first, as the result; CORNU_ONNX_NONE for no bias. */
-static int convolve(CornuOnnx *to, int x, int kernel, int bias, int64_t groups, const Window *w)
+static CornuStatus give(const Op *op, int y, const Window *w)
 {
-    const int in[] = { x, kernel, bias };
-    return CORNU__ONNX_NODE(to, "Conv", in,
-                            { .name = "strides", .integers = w->strides, .count = w->axes },
-                            { .name = "dilations", .integers = w->dilations, .count = w->axes },
-                            padding_of(w), { .name = "group", .whole = groups });
+    return cornu__onnx_give(op, cornu__onnx_channels_last(op->to, y, w->axes + 2));
 }
 
-/* Weight i if the layer has a bias, else none. */
-static int bias_of(const CornuOnnxCall *call, int i)
+/* ---- Convolutions ---- */
+
+/* The kernel, (…, C, F) in Cornu, as (F, C, …), and the bias, if there is one; x has channels
+ * first. Transposed convolutions have (…, F, C), and (C, F, …) in ONNX. */
+static void operands(const Op *op, int x, const Window *w, int in[3])
 {
-    return given(call->layer, "use_bias") ? cornu__onnx_weight(call->to, call->layer, i)
-                                          : CORNU_ONNX_NONE;
+    const int64_t order[] = { w->axes + 1, w->axes, 0, 1, 2 };
+    in[0] = x;
+    in[1] = cornu__onnx_transpose(op->to, cornu__onnx_operand(op, 1), order, w->axes + 2);
+    in[2] = op->op->in_count > 2 ? cornu__onnx_operand(op, 2) : CORNU_ONNX_NONE;
 }
 
-static int channels_first(const CornuOnnxCall *call)
+static CornuStatus convolve(const Op *op, int x, int64_t groups, const Window *w)
 {
-    return cornu__onnx_channels_first(call->to, call->in[0], call->shapes[0].rank);
+    int in[3];
+    operands(op, cornu__onnx_channels_first(op->to, x, w->axes + 2), w, in);
+    return give(op, CORNU__ONNX_NODE(
+        op->to, "Conv", in, { .name = "strides", .integers = w->strides, .count = w->axes },
+        { .name = "dilations", .integers = w->dilations, .count = w->axes }, padding_of(w),
+        { .name = "group", .whole = groups }), w);
 }
 
-/* Sets the result of the layer from y with channels first, which activations along the last axis
- * get as the layer gives it. */
-static CornuStatus give(const CornuOnnxCall *call, int y)
+CornuStatus cornu__onnx_conv(const Op *op)
 {
-    const int        rank = call->shapes[0].rank;
-    const CornuShape last = call->results[0];
-    CornuShape       first = last;
-    first.extent[1] = last.extent[rank - 1];
-    for (int i = 2; i < rank; i++) first.extent[i] = last.extent[i - 1];
-    const bool as_given = cornu__channels_first(call->layer) &&
-                          cornu__along_axes(activation_of(call->layer, "activation"));
-    if (as_given) y = cornu__onnx_activated(call, y, first);
-    y = cornu__onnx_channels_last(call->to, y, rank);
-    *call->out = as_given ? y : activated(call, y);
-    return CORNU_OK;
+    const double    *numbers = numbers_of(op);
+    const CornuShape kernel = shape_of(op, 1);
+    Window           w = { .axes = kernel.rank - 2 };
+    memcpy(w.size, kernel.extent, (size_t)w.axes * sizeof *w.size);
+    take(numbers + 2, w.axes, w.strides);
+    take(numbers + 2 + w.axes, w.axes, w.dilations);
+    pad(op, (CornuPadding)numbers[0], &w);
+    return convolve(op, cornu__onnx_operand(op, 0), (int64_t)numbers[1], &w);
 }
 
-/* Weight i with its last axis, the filters, moved first, the axis before it second: HWIO as OIHW.
- * Transposed convolutions have HWOI, and IOHW in ONNX. */
-static int kernel_of(const CornuOnnxCall *call, int i)
+/* Negative padding crops x, which is (B, H, W, C), and becomes 0. */
+static int cropped(const Op *op, int x, int64_t pads[4])
 {
-    const CornuShape own = call->layer->weights[i]->type.shape;
-    CornuShape       shape = { .rank = own.rank };
-    int              order[CORNU_MAX_RANK];
-    for (int k = 0; k < own.rank; k++) {
-        order[k] = k < 2 ? own.rank - 1 - k : k - 2;
-        shape.extent[k] = own.extent[order[k]];
+    for (int i = 0; i < 2; i++) {
+        const int64_t low = pads[i] < 0 ? -pads[i] : 0, high = pads[2 + i] < 0 ? -pads[2 + i] : 0;
+        const int64_t extent = cornu__onnx_extent_at(op->program, op->in[0], i + 1);
+        const bool    known = extent == shape_of(op, 0).extent[i + 1];
+        if (low || high)
+            x = cornu__onnx_slice(op->to, x, i + 1, low, known ? extent - high
+                                                         : high ? -high : INT32_MAX);
+        if (low) pads[i] = 0;
+        if (high) pads[2 + i] = 0;
     }
-    return cornu__onnx_weight_as(call->to, call->layer, i, order, shape);
+    return x;
 }
 
-static CornuStatus convolution(const CornuOnnxCall *call)
+CornuStatus cornu__onnx_conv2d(const Op *op)
 {
-    const Window w = window_of(call, "kernel_size");
-    const int    bias = bias_of(call, 1), kernel = kernel_of(call, 0), x = channels_first(call);
-    return give(call, convolve(call->to, x, kernel, bias, whole(call->layer, "groups"), &w));
+    const CornuAttributes_CONV2D *at = &op->attributes->conv2d;
+    const int64_t given = op->attributes->grouped_conv2d.groups;
+    const int64_t groups = op->op->id == CORNU_OP_GROUPED_CONV2D && given > 0 ? given : 1;
+    Window w = { .axes = 2, .strides = { at->strides[0], at->strides[1] },
+                 .dilations = { at->dilation[0], at->dilation[1] },
+                 .pads = { at->low[0], at->low[1], at->high[0], at->high[1] } };
+    return convolve(op, cropped(op, cornu__onnx_operand(op, 0), w.pads), groups, &w);
 }
 
-/* The depthwise kernel (…, C, m) as (C m, 1, …), with a group per channel. */
-static int convolve_channels(const CornuOnnxCall *call, int bias)
+/* `beyond`, or NULL: rows that the convolution does not reach. */
+static int transposed(const Op *op, int64_t groups, const Window *w, const int64_t *beyond)
 {
-    const Window     w = window_of(call, "kernel_size");
-    const CornuShape own = call->layer->weights[0]->type.shape;
-    const int64_t    channels = own.extent[w.axes], times = own.extent[w.axes + 1];
-    CornuShape       shape = { .rank = own.rank, .extent = { channels * times, 1 } };
-    int              order[CORNU_MAX_RANK] = { w.axes, w.axes + 1 };
-    for (int i = 0; i < w.axes; i++) {
-        order[2 + i] = i;
-        shape.extent[2 + i] = own.extent[i];
-    }
-    const int kernel = cornu__onnx_weight_as(call->to, call->layer, 0, order, shape);
-    return convolve(call->to, channels_first(call), kernel, bias, channels, &w);
-}
-
-static CornuStatus depthwise(const CornuOnnxCall *call)
-{
-    return give(call, convolve_channels(call, bias_of(call, 1)));
-}
-
-static CornuStatus separable(const CornuOnnxCall *call)
-{
-    const Window one = { .axes = call->shapes[0].rank - 2, .strides = { 1, 1, 1 },
-                         .dilations = { 1, 1, 1 } };
-    const int    y = convolve_channels(call, CORNU_ONNX_NONE);
-    const int    bias = bias_of(call, 2), kernel = kernel_of(call, 1);
-    return give(call, convolve(call->to, y, kernel, bias, 1, &one));
+    const int64_t none[MOST] = { 0 };
+    int           in[3];
+    operands(op, cornu__onnx_channels_first(op->to, cornu__onnx_operand(op, 0), w->axes + 2), w,
+             in);
+    return CORNU__ONNX_NODE(
+        op->to, "ConvTranspose", in,
+        { .name = "strides", .integers = w->strides, .count = w->axes },
+        { .name = "dilations", .integers = w->dilations, .count = w->axes }, padding_of(w),
+        { .name = "output_padding", .integers = beyond ? beyond : none, .count = w->axes },
+        { .name = "group", .whole = groups });
 }
 
 /* ONNX has no negative padding: rows that the convolution does not reach are output_padding. */
-static CornuStatus transposed(const CornuOnnxCall *call)
+CornuStatus cornu__onnx_conv_transpose(const Op *op)
 {
-    const Window   w = window_of(call, "kernel_size");
-    const int64_t *more = cornu__layer_argument(call->layer, "output_padding");
-    int64_t        pads[2 * MOST], beyond[MOST], high, out;
+    const double    *numbers = numbers_of(op);
+    const CornuShape kernel = shape_of(op, 1);
+    Window           w = { .axes = kernel.rank - 2, .dilations = { 1, 1, 1 } };
+    int64_t          more[MOST], beyond[MOST], high, out;
+    take(numbers + 1, w.axes, w.strides);
+    take(numbers + 1 + w.axes, w.axes, more);
+    if (w.axes < MOST) take(numbers + 1 + 2 * w.axes, w.axes, w.dilations);
     for (int i = 0; i < w.axes; i++) {
-        const CornuTransposedAxis axis = {
-            *(const CornuPadding *)cornu__layer_argument(call->layer, "padding"), w.size[i],
-            w.strides[i], w.dilations[i], more[i],
-        };
-        cornu__transposed_axis(&axis, call->shapes[0].extent[i + 1], &pads[i], &high, &out);
-        pads[w.axes + i] = larger(high, 0);
+        const CornuTransposedAxis axis = { (CornuPadding)numbers[0], kernel.extent[i],
+                                           w.strides[i], w.dilations[i], more[i] };
+        cornu__transposed_axis(&axis, 1, &w.pads[i], &high, &out);
+        w.pads[w.axes + i] = larger(high, 0);
         beyond[i] = larger(-high, 0);
     }
-    const int in[] = { channels_first(call), kernel_of(call, 0), bias_of(call, 1) };
-    return give(call, CORNU__ONNX_NODE(
-        call->to, "ConvTranspose", in,
-        { .name = "strides", .integers = w.strides, .count = w.axes },
-        { .name = "dilations", .integers = w.dilations, .count = w.axes },
-        { .name = "pads", .integers = pads, .count = 2 * w.axes },
-        { .name = "output_padding", .integers = beyond, .count = w.axes }));
+    return give(op, transposed(op, 1, &w, beyond), &w);
 }
 
-/* ---- Pooling. Means exclude the padding, in Keras and by default in ONNX ---- */
+/* What ONNX cuts off a transposed convolution, the rows that only padding reached; and the rows of
+ * zeros around it, which no window reached. */
+typedef struct { int64_t pads[4], zeros[8]; } Around;
 
-static CornuStatus pool(const CornuOnnxCall *call, const char *operator)
+static Around around_of(const Op *op, int world)
 {
-    const Window w = window_of(call, "pool_size");
-    const int    in[] = { channels_first(call) };
-    const int    y = CORNU__ONNX_NODE(
-        call->to, operator, in,
-        { .name = "kernel_shape", .integers = w.size, .count = w.axes },
-        { .name = "strides", .integers = w.strides, .count = w.axes }, padding_of(&w));
-    *call->out = cornu__onnx_channels_last(call->to, y, call->shapes[0].rank);
-    return CORNU_OK;
-}
-
-static CornuStatus max_pooling(const CornuOnnxCall *call) { return pool(call, "MaxPool"); }
-static CornuStatus average_pooling(const CornuOnnxCall *call) { return pool(call, "AveragePool"); }
-
-/* Each axis is cut into parts, which may overlap, and each part reduced. */
-static CornuStatus adapt(const CornuOnnxCall *call, const char *reduction)
-{
-    CornuOnnx *to = call->to;
-    const int  rank = call->shapes[0].rank;
-    int        x = call->in[0];
-    for (int axis = 1; axis + 1 < rank; axis++) {
-        const int64_t from = call->shapes[0].extent[axis], count = call->results[0].extent[axis];
-        if (from == count) continue;
-        CORNU__TRY(cornu__onnx_known(call, axis));
-        int *parts = cornu__allocate((size_t)count, sizeof *parts);
-        if (!parts) return CORNU_ERR_MEMORY;
-        for (int64_t i = 0; i < count; i++) {
-            const int part = cornu__onnx_slice(to, x, axis, cornu__adaptive_start(i, from, count),
-                                               cornu__adaptive_end(i, from, count));
-            parts[i] = cornu__onnx_reduce(to, reduction, part, rank, INT64_C(1) << axis, true);
-        }
-        const CornuOnnxAttribute along = { .name = "axis", .whole = axis };
-        x = cornu__onnx_node(to, "Concat", parts, (int)count, &along, 1, 1);
-        cornu__release(parts);
+    const CornuProgram                *program = op->program->worlds[world];
+    const CornuAttributes_CONV2D_GRAD *at = &program->ops[op->number].attributes.conv2d_grad;
+    const CornuShape x = program->values[op->in[0]].type.shape;
+    const CornuShape filter = program->values[op->in[1]].type.shape;
+    Around           around = { .zeros = { 0 } };
+    for (int i = 0; i < 2; i++) {
+        const int64_t reached = (x.extent[i + 1] - 1) * at->strides[i] +
+                                (filter.extent[i] - 1) * at->dilation[i] + 1;
+        const int64_t low = at->low[i], high = reached - low - at->extents[i];
+        around.pads[i] = larger(low, 0);
+        around.pads[2 + i] = larger(high, 0);
+        around.zeros[2 + i] = larger(-low, 0);
+        around.zeros[6 + i] = larger(-high, 0);
     }
-    *call->out = x;
-    return CORNU_OK;
+    return around;
 }
 
-static CornuStatus adaptive_average(const CornuOnnxCall *call) { return adapt(call, "ReduceMean"); }
-static CornuStatus adaptive_max(const CornuOnnxCall *call) { return adapt(call, "ReduceMax"); }
+CornuStatus cornu__onnx_conv2d_grad_input(const Op *op)
+{
+    const CornuAttributes_CONV2D_GRAD *at = &op->attributes->conv2d_grad;
+    const bool    grouped = op->op->id == CORNU_OP_GROUPED_CONV2D_GRAD_INPUT;
+    const Around  around = around_of(op, 0);
+    const int64_t none[8] = { 0 };
+    for (int w = 1; w < CORNU_ONNX_WORLDS; w++) {
+        const Around other = around_of(op, w);
+        if (memcmp(&other, &around, sizeof around)) return cornu__onnx_refuse_open(op);
+    }
+    Window w = { .axes = 2, .strides = { at->strides[0], at->strides[1] },
+                 .dilations = { at->dilation[0], at->dilation[1] } };
+    memcpy(w.pads, around.pads, sizeof around.pads);
+    int y = transposed(op, grouped ? op->attributes->grouped_conv2d_grad.groups : 1, &w, NULL);
+    if (memcmp(around.zeros, none, sizeof none))
+        y = joined(op->to, "Pad", y, cornu__onnx_integers(op->to, around.zeros, 8));
+    return give(op, y, &w);
+}
 
-const CornuOnnxRow cornu__onnx_windows[] = {
-    { "AdaptiveAveragePooling1D", adaptive_average },
-    { "AdaptiveAveragePooling2D", adaptive_average },
-    { "AdaptiveAveragePooling3D", adaptive_average },
-    { "AdaptiveMaxPooling1D", adaptive_max },
-    { "AdaptiveMaxPooling2D", adaptive_max },
-    { "AdaptiveMaxPooling3D", adaptive_max },
-    { "AveragePooling1D", average_pooling },
-    { "AveragePooling2D", average_pooling },
-    { "AveragePooling3D", average_pooling },
-    { "Conv1D", convolution },
-    { "Conv1DTranspose", transposed },
-    { "Conv2D", convolution },
-    { "Conv2DTranspose", transposed },
-    { "Conv3D", convolution },
-    { "Conv3DTranspose", transposed },
-    { "DepthwiseConv1D", depthwise },
-    { "DepthwiseConv2D", depthwise },
-    { "MaxPooling1D", max_pooling },
-    { "MaxPooling2D", max_pooling },
-    { "MaxPooling3D", max_pooling },
-    { "SeparableConv1D", separable },
-    { "SeparableConv2D", separable },
-    { 0 },
-};
+/* ---- Pools. Means exclude the padding, in Keras and by default in ONNX ---- */
+
+static CornuStatus pool(const Op *op, const char *operator)
+{
+    Window w = { .axes = shape_of(op, 0).rank - 2, .dilations = { 1, 1, 1 } };
+    if (op->op->id == CORNU_OP_CUSTOM) {
+        take(numbers_of(op) + 1, w.axes, w.size);
+        take(numbers_of(op) + 1 + w.axes, w.axes, w.strides);
+        pad(op, (CornuPadding)numbers_of(op)[0], &w);
+    } else {
+        const CornuAttributes_WINDOW *at = &op->attributes->window;
+        for (int i = 0; i < 2; i++) {
+            w.size[i] = at->size[i];
+            w.strides[i] = at->strides[i];
+            w.pads[i] = at->low[i];
+            w.pads[2 + i] = at->high[i];
+        }
+    }
+    const int in[] = { cornu__onnx_channels_first(op->to, cornu__onnx_operand(op, 0), w.axes + 2) };
+    return give(op, CORNU__ONNX_NODE(
+        op->to, operator, in, { .name = "kernel_shape", .integers = w.size, .count = w.axes },
+        { .name = "strides", .integers = w.strides, .count = w.axes }, padding_of(&w)), &w);
+}
+
+/* The second result of the op, where the maxima are, serves gradients. */
+CornuStatus cornu__onnx_max_pool(const Op *op) { return pool(op, "MaxPool"); }
+CornuStatus cornu__onnx_average_pool(const Op *op) { return pool(op, "AveragePool"); }

@@ -631,7 +631,7 @@ const OnnxCase onnx_cases[] = {
     { "adaptive_sequences", adaptive_sequences,
       "Slice 5 Concat 2" },
     { "around_volumes", around_volumes,
-      "ReduceMean 4 ReduceMax 10 Pad 1 Gather 0" },
+      "ReduceMean 4 ReduceMax 7 MaxPool 1 Pad 1 Gather 0" },
     { "attention", attention, "MatMul 25 Softmax 4 Where 2 Sigmoid 1 Transpose 16 constants 52" },
     { "attention_axes", attention_axes, "MatMul 25 Softmax 4" },
     { "augmented", onnx_augmented, "Resize 0" },
