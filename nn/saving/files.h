@@ -79,9 +79,9 @@
  * A .tflite file takes floats (indices as i32), under the names of its inputs and, of its outputs,
  * of the layers, in the signature "serving_default". Batch normalization is part of the product
  * before it where nothing else reads that; recurrent layers are unrolled. What LiteRT does not have
- * is refused, naming the layer: masks, channels first, extents that are unknown besides the batch.
- * Layers of imported nodes are written op by op, loops step by step, with the batch that their file
- * fixes.
+ * is refused, naming the layer: ops without an operator there, extents that are unknown besides the
+ * batch. Layers of imported nodes are written op by op, loops step by step, with the batch that
+ * their file fixes.
  *
  * A model loaded from .tflite has a layer for each operator, which is one of an .onnx node, or for
  * several; images stay (B, H, W, C). Operators that are not available are refused by name and node,

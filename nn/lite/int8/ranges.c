@@ -52,12 +52,30 @@ static int watch(CornuLiteGraph *graph, int tensor, int so_far, int64_t columns)
                                      : add(graph, CORNU_LITE_CONCATENATION, all, 3, columns, &rows);
 }
 
+/* Extremes are of rows of the batch. A reshape may make others, as the planes of volumes. */
+static CornuStatus check_rows(const CornuLiteGraph *graph)
+{
+    for (int i = 0; i < graph->operator_count; i++) {
+        const CornuLiteOperator *op = &graph->operators[i];
+        if (op->code != CORNU_LITE_RESHAPE || graph->tensors[op->in[0]].data) continue;
+        const CornuLiteTensor *from = &graph->tensors[op->in[0]], *to = &graph->tensors[op->out[0]];
+        CornuText              a, b;
+        if (cornu__lite_count(from->shape, 1) != cornu__lite_count(to->shape, 1))
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "tensor %s is %s, made of %s: its rows are "
+                               "not those of the batch, which 8 bits need", to->name,
+                               cornu_shape_print(&a, to->shape),
+                               cornu_shape_print(&b, from->shape));
+    }
+    return CORNU_OK;
+}
+
 /* Watches what is f32 and not a constant; the extremes become the only output. */
 static CornuStatus watch_all(CornuLiteRanges *r)
 {
     CornuLiteGraph *graph = r->graph;
     const int       tensors = graph->tensor_count;
     int             all = CORNU_LITE_NONE;
+    CORNU__TRY(check_rows(graph));
     for (int t = 0; t < tensors; t++) {
         const CornuLiteTensor *tensor = &graph->tensors[t];
         if (tensor->dtype != CORNU_LITE_F32 || tensor->data) continue;

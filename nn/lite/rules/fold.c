@@ -185,6 +185,24 @@ static void free_tensor(CornuLiteTensor *tensor)
     cornu__release(tensor->quantization.zero_points);
 }
 
+/* Removes operators whose results nothing reads, as masks that no layer needs. */
+static CornuStatus remove_unread(const CornuLiteGraph *graph, bool *removed)
+{
+    bool *read = cornu__allocate((size_t)graph->tensor_count, sizeof *read);
+    if (!read) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < graph->output_count; i++) read[graph->outputs[i].tensor] = true;
+    for (int i = graph->operator_count - 1; i >= 0; i--) {
+        const CornuLiteOperator *op = &graph->operators[i];
+        bool                     needed = op->out_count == 0;
+        for (int k = 0; k < op->out_count; k++) needed |= read[op->out[k]];
+        removed[i] |= !needed;
+        for (int k = 0; k < op->in_count && !removed[i]; k++)
+            if (op->in[k] >= 0) read[op->in[k]] = true;
+    }
+    cornu__release(read);
+    return CORNU_OK;
+}
+
 /* Moves operators and tensors that are used to the front. */
 static CornuStatus compact(CornuLiteGraph *graph, const bool *removed)
 {
@@ -243,6 +261,7 @@ CornuStatus cornu__lite_fold(CornuLiteGraph *graph)
         else if (fused_of(op->code))
             fold_activation(&fold, i, fused_of(op->code));
     }
+    if (!status) status = remove_unread(graph, fold.removed);
     if (!status) status = compact(graph, fold.removed);
     cornu__release(fold.maker);
     cornu__release(fold.reader);

@@ -1,8 +1,7 @@
-/* The graph of a model: its layers one by one, by their rules. */
+/* The graph of a model: its layers one by one. */
 #include "rules_internal.h"
 
 #include "../../../device/memory_internal.h"
-#include "../../layers/operations/operation_internal.h"
 #include "../../layers/quantized_internal.h"
 #include "../../model/host_stage_internal.h"
 #include "../../model/model_internal.h"
@@ -11,49 +10,19 @@
 #include <string.h>
 
 /* Where a value of a model is in the graph. */
-typedef struct { int tensor; CornuShape shape; } Place;
+typedef struct { int tensor, mask; CornuShape shape; } Place;
 
 static CornuStatus put_model(const CornuLiteCall *call);
 
-CornuStatus cornu__lite_refuse(const CornuLayer *layer, const char *what, const char *why)
-{
-    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s is not available in .tflite files, %s",
-                       layer ? cornu_layer_name(layer) : "an activation", what, why);
-}
-
-static CornuLiteRule *rule_of(const char *class_name)
-{
-    for (const CornuLiteRow *const *family = cornu__lite_families; *family; family++)
-        for (const CornuLiteRow *row = *family; row->class_name; row++)
-            if (!strcmp(row->class_name, class_name)) return row->rule;
-    return NULL;
-}
-
-static bool is_halved(const CornuLayer *layer)
-{
-    const CornuActivation *activation = cornu__layer_argument(layer, "activation");
-    return activation && *activation == CORNU_GLU;
-}
-
-CornuStatus cornu__lite_layer(const CornuLiteCall *call)
+static CornuStatus put_layer(const CornuLiteCall *call)
 {
     const CornuLayer *layer = call->layer;
-    const char       *kind = layer->kind->class_name;
     if (layer->kind->call_masked) return put_model(call);
     if (cornu__quantization(layer))
         return cornu__lite_refuse(layer, "a layer with quantized weights",
                                   "quantize the model that has them in float");
-    if (cornu__channels_first(layer))
-        return cornu__lite_refuse(layer, "channels_first", "where images have their channels last");
-    CornuLiteRule *rule = cornu__as_operation(layer) ? NULL : rule_of(kind);
-    if (!rule) return cornu__lite_refuse(layer, kind, "which this version has no operators for");
     call->to->name = cornu_layer_name(layer);
-    if (rule == cornu__lite_recorded || !is_halved(layer)) return rule(call);
-    CornuLiteCall before = *call;      /* its rule writes what the activation halves */
-    CornuShape    wide = call->results[0];
-    wide.extent[wide.rank - 1] *= 2;
-    before.results = &wide;
-    return rule(&before);
+    return cornu__lite_recorded(call);
 }
 
 /* All extents but the batch must be known. */
@@ -66,39 +35,52 @@ static CornuStatus check_known(const CornuLayer *layer, CornuShape shape)
     return CORNU_OK;
 }
 
+/* A mask that is given to a call, as bool. */
+static int as_mask(CornuLite *to, int tensor)
+{
+    const CornuLiteDtype dtype = to->graph->tensors[tensor].dtype;
+    if (dtype == CORNU_LITE_BOOL) return tensor;
+    return cornu__lite_node_of(to, CORNU_LITE_CAST, &tensor, 1, CORNU_LITE_BOOL,
+                               shape_of(to, tensor),
+                               &(CornuLiteOptions){ .in_dtype = dtype,
+                                                    .out_dtype = CORNU_LITE_BOOL });
+}
+
 static CornuStatus add_call(CornuLite *to, const CornuModelCall *call, Place *places)
 {
     const CornuNode *node = call->node;
     CornuLayer      *layer = node->layer;
     CornuType        types[CORNU_MAX_LAYER_TENSORS], made[CORNU_MAX_LAYER_TENSORS];
-    CornuShape       shapes[CORNU_MAX_LAYER_TENSORS], results[CORNU_MAX_LAYER_TENSORS];
+    CornuShape       shapes[CORNU_MAX_LAYER_TENSORS];
     int              in[CORNU_MAX_LAYER_TENSORS], out[CORNU_MAX_LAYER_TENSORS];
+    int              masks[CORNU_MAX_LAYER_TENSORS], out_masks[CORNU_MAX_LAYER_TENSORS];
     const bool       imported = !strcmp(layer->kind->class_name, "OnnxNode");
-    if (node->mask_count)
-        return cornu__lite_refuse(layer, "a mask", "whose operators have none");
     for (int i = 0; i < node->in_count; i++) {
         const Place     *place = &places[call->in[i]];
         const CornuLiteDtype of = to->graph->tensors[place->tensor].dtype;
         const CornuDtype     dtype = of == CORNU_LITE_I32    ? CORNU_I32
                                    : of == CORNU_LITE_BOOL   ? CORNU_BOOL : CORNU_F32;
         in[i] = place->tensor;
-        if (!imported) cornu__lite_settle(to, in[i]);
+        masks[i] = place->mask;
         shapes[i] = place->shape;
         types[i] = cornu_type_from(dtype, place->shape);
     }
+    for (int i = 0; i < node->mask_count; i++)
+        masks[node->mask_of[i]] = as_mask(to, places[call->in[node->in_count + i]].tensor);
+    for (int i = 0; i < node->in_count && i < 3 && layer->kind->consumes_masks; i++)
+        places[call->in[i]].mask = CORNU_LITE_NONE;
     layer->reverse = node->reverse;
     CORNU__TRY(cornu__layer_trace(layer, types, node->in_count, made));
-    for (int i = 0; i < node->out_count; i++) {
-        results[i] = made[i].shape;
-        if (!imported) CORNU__TRY(check_known(layer, made[i].shape));
-    }
-    CORNU__TRY(cornu__lite_layer(&(CornuLiteCall){
-        .to = to, .layer = layer, .in = in, .shapes = shapes, .in_count = node->in_count,
-        .results = results, .out = out,
+    for (int i = 0; i < node->out_count && !imported; i++)
+        CORNU__TRY(check_known(layer, made[i].shape));
+    CORNU__TRY(put_layer(&(CornuLiteCall){
+        .to = to, .layer = layer, .in = in, .masks = masks, .shapes = shapes,
+        .in_count = node->in_count, .out = out, .out_masks = out_masks,
     }));
     CORNU__TRY(to->graph->status);
     for (int i = 0; i < node->out_count; i++)
-        places[call->first + i] = (Place){ out[i], imported ? shape_of(to, out[i]) : results[i] };
+        places[call->first + i] = (Place){ out[i], out_masks[i],
+                                           imported ? shape_of(to, out[i]) : made[i].shape };
     return CORNU_OK;
 }
 
@@ -110,12 +92,16 @@ static CornuStatus put_model(const CornuLiteCall *call)
     if (!places) return CORNU_ERR_MEMORY;
     for (int i = 0; i < model->input_count; i++)
         places[cornu__model_value_index(model, model->inputs[i])] =
-            (Place){ call->in[i], call->shapes[i] };
+            (Place){ call->in[i], call->masks ? call->masks[i] : CORNU_LITE_NONE,
+                     call->shapes[i] };
     for (int i = 0; i < model->call_count && status == CORNU_OK; i++)
         if (model->calls[i].node->layer->kind != &cornu__input_class)
             status = add_call(call->to, &model->calls[i], places);
-    for (int i = 0; i < model->output_count && !status; i++)
-        call->out[i] = places[cornu__model_value_index(model, model->outputs[i])].tensor;
+    for (int i = 0; i < model->output_count && !status; i++) {
+        const Place *place = &places[cornu__model_value_index(model, model->outputs[i])];
+        call->out[i] = place->tensor;
+        if (call->out_masks) call->out_masks[i] = place->mask;
+    }
     cornu__release(places);
     return status;
 }

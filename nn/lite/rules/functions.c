@@ -118,6 +118,7 @@ static const struct {
     bool           (*takes)(const CornuOpCall *call);   /* NULL: any call */
 } rows[] = {
     { "clip", clip, is_rectifier },
+    { "dense", cornu__lite_dense, NULL },
     { "gelu", gelu, NULL },
     { "gelu_tanh", gelu_tanh, NULL },
     { "gru", cornu__lite_recurrence, cornu__lite_takes_recurrence },

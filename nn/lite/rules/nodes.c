@@ -1,11 +1,15 @@
 /* Adding operators and constants to the graph, for the rules. */
 #include "rules_internal.h"
 
-#include "../../formats/reorder_internal.h"
 #include "../../model/model_internal.h"
 
 #include <stdio.h>
-#include <string.h>
+
+CornuStatus cornu__lite_refuse(const CornuLayer *layer, const char *what, const char *why)
+{
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s is not available in .tflite files, %s",
+                       layer ? cornu_layer_name(layer) : "an activation", what, why);
+}
 
 /* ---- Operators ---- */
 
@@ -73,20 +77,6 @@ int cornu__lite_reduce(CornuLite *to, CornuLiteCode code, int x, int64_t axes, b
     return cornu__lite_node(to, code, in, 2, shape, &(CornuLiteOptions){ .keep_dims = keep });
 }
 
-int cornu__lite_pad(CornuLite *to, int x, const int64_t *low, const int64_t *high)
-{
-    CornuShape shape = shape_of(to, x);
-    int32_t    pads[2 * CORNU_MAX_RANK];
-    for (int i = 0; i < shape.rank; i++) {
-        pads[2 * i] = (int32_t)low[i];
-        pads[2 * i + 1] = (int32_t)high[i];
-        if (shape.extent[i] != CORNU_NONE) shape.extent[i] += low[i] + high[i];
-    }
-    const int in[] = { x, cornu__lite_add_constant(to->graph, "paddings", CORNU_LITE_I32,
-                                                   cornu_shape(shape.rank, 2), pads) };
-    return cornu__lite_node(to, CORNU_LITE_PAD, in, 2, shape, NULL);
-}
-
 /* ---- Constants ---- */
 
 static const CornuNamedArray *weight_of(const CornuLite *to, const CornuLayer *layer, int i)
@@ -101,19 +91,9 @@ const float *cornu__lite_values(const CornuLite *to, const CornuLayer *layer, in
 
 int cornu__lite_weight(CornuLite *to, const CornuLayer *layer, int i)
 {
-    return cornu__lite_weight_as(to, layer, i, NULL, layer->weights[i]->type.shape);
-}
-
-int cornu__lite_weight_as(CornuLite *to, const CornuLayer *layer, int i, const int *order,
-                          CornuShape shape)
-{
     const CornuNamedArray *weight = weight_of(to, layer, i);
-    const int constant = cornu__lite_add_constant(to->graph, weight->name, CORNU_LITE_F32, shape,
-                                                  order ? NULL : weight->array.data);
-    float *data = cornu__lite_data(to, constant);
-    if (order && data)
-        cornu__reorder(weight->array.data, weight->array.type.shape, sizeof *data, order, data);
-    return constant;
+    return cornu__lite_add_constant(to->graph, weight->name, CORNU_LITE_F32,
+                                    layer->weights[i]->type.shape, weight->array.data);
 }
 
 int cornu__lite_room(CornuLite *to, const char *what, CornuShape shape)
@@ -126,18 +106,4 @@ int cornu__lite_room(CornuLite *to, const char *what, CornuShape shape)
 float *cornu__lite_data(CornuLite *to, int constant)
 {
     return constant < 0 ? NULL : to->graph->tensors[constant].data;
-}
-
-int cornu__lite_numbers(CornuLite *to, const CornuNumbers *numbers, int rank)
-{
-    CornuShape shape = { .rank = rank };
-    for (int i = 0; i < rank; i++) {
-        const int from = i - (rank - numbers->shape.rank);
-        shape.extent[i] = from < 0 ? 1 : numbers->shape.extent[from];
-    }
-    const int constant = cornu__lite_room(to, "numbers", shape);
-    float    *values = cornu__lite_data(to, constant);
-    for (int64_t i = 0; values && i < cornu_shape_count(shape); i++)
-        values[i] = (float)numbers->values[i];
-    return constant;
 }

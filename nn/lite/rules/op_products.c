@@ -2,28 +2,12 @@
 #include "recorded_internal.h"
 
 #include "../../../device/integer_internal.h"
-#include "../../formats/reorder_internal.h"
 
 typedef CornuLiteOp Op;
 
 enum { H, W, AXES };
 
 static CornuShape out_shape(const Op *op) { return cornu__lite_value_shape(op->program, op->out); }
-
-/* A tensor with its axes in another order: of a constant, the constant so. */
-static int turned(const Op *op, int x, const int *order)
-{
-    const CornuLiteTensor tensor = op->to->graph->tensors[x];
-    CornuShape            shape = { .rank = tensor.shape.rank };
-    if (!tensor.data) return cornu__lite_turn(op->to, x, order);
-    for (int i = 0; i < shape.rank; i++) shape.extent[i] = tensor.shape.extent[order[i]];
-    const int made = cornu__lite_add_constant(op->to->graph, tensor.name, tensor.dtype, shape,
-                                              NULL);
-    if (made >= 0)
-        cornu__reorder(op->to->graph->tensors[x].data, tensor.shape, sizeof(float), order,
-                       op->to->graph->tensors[made].data);
-    return made;
-}
 
 /* ---- Windows ---- */
 
@@ -126,7 +110,7 @@ static CornuStatus convolve(const Op *op, int64_t groups)
     const bool       depthwise = groups > 1 && groups == x.extent[3];
     const bool       same = pads_as(&w, x, true);
     if (!same && !pads_as(&w, x, false)) CORNU__TRY(padded(op, &w, &in[0], 0.0));
-    in[1] = turned(op, in[1], depthwise ? channels_last : filters_first);
+    in[1] = cornu__lite_turn(op->to, in[1], depthwise ? channels_last : filters_first);
     in[2] = zeros(op, filter.extent[3]);
     CornuLiteOptions options = options_of(&w, same);
     options.depth_multiplier = depthwise ? (int32_t)(filter.extent[3] / groups) : 0;
@@ -181,7 +165,7 @@ static CornuStatus transposed(const Op *op)
         worlds[v].extent[2] = y.extent[2];
     }
     CORNU__TRY(cornu__lite_extents_of(op, worlds, &in[0]));
-    in[1] = turned(op, in[1], order);
+    in[1] = cornu__lite_turn(op->to, in[1], order);
     in[3] = zeros(op, y.extent[3]);
     const CornuLiteOptions options = options_of(&w, same);
     int out = cornu__lite_node(op->to, CORNU_LITE_TRANSPOSE_CONV, in, 4, y, &options);
@@ -238,16 +222,23 @@ static CornuStatus average_pool(const Op *op) { return pool(op, CORNU_LITE_AVERA
 
 /* ---- Products ---- */
 
-/* By a constant matrix: FULLY_CONNECTED, whose weights are (U, K). */
-static CornuStatus dense(const Op *op, int x, int b, bool turn)
+/* x by b and, if there is one, plus the bias: FULLY_CONNECTED, whose weights are (U, K), where b is
+ * a constant matrix. */
+static CornuStatus multiply(const Op *op, int x, int b, bool turn_x, bool turn_b, int bias)
 {
-    static const int order[] = { 1, 0 };
-    int              in[] = { x, turn ? b : turned(op, b, order), 0 };
-    const CornuShape y = out_shape(op);
-    in[2] = zeros(op, y.extent[y.rank - 1]);
-    return cornu__lite_op_give(op, cornu__lite_node(
-        op->to, CORNU_LITE_FULLY_CONNECTED, in, 3, y,
-        &(CornuLiteOptions){ .keep_dims = y.rank > 2 }));
+    static const int       order[] = { 1, 0 };
+    const CornuShape       y = out_shape(op);
+    const CornuLiteOptions keep = { .keep_dims = y.rank > 2 };
+    if (op->to->graph->tensors[b].data && shape_of(op->to, b).rank == 2 && !turn_x) {
+        const int in[] = { x, turn_b ? b : cornu__lite_turn(op->to, b, order), bias };
+        return cornu__lite_op_give(op, cornu__lite_node(op->to, CORNU_LITE_FULLY_CONNECTED, in,
+                                                        bias < 0 ? 2 : 3, y, &keep));
+    }
+    const int product = cornu__lite_node(op->to, CORNU_LITE_BATCH_MATMUL, (const int[]){ x, b }, 2,
+                                         y, &(CornuLiteOptions){ .adj_x = turn_x,
+                                                                 .adj_y = turn_b });
+    return cornu__lite_op_give(op, bias < 0 ? product : cornu__lite_two(op->to, CORNU_LITE_ADD,
+                                                                        product, bias));
 }
 
 static CornuStatus matmul(const Op *op)
@@ -255,12 +246,14 @@ static CornuStatus matmul(const Op *op)
     const CornuAttributes_MATMUL *at = &op->attributes->matmul;
     int                           in[2];
     for (int i = 0; i < 2; i++) CORNU__TRY(cornu__lite_full(op, i, &in[i]));
-    const CornuLiteTensor *b = &op->to->graph->tensors[in[1]];
-    if (b->data && b->shape.rank == 2 && !at->transpose_a)
-        return dense(op, in[0], in[1], at->transpose_b);
-    return cornu__lite_op_give(op, cornu__lite_node(
-        op->to, CORNU_LITE_BATCH_MATMUL, in, 2, out_shape(op),
-        &(CornuLiteOptions){ .adj_x = at->transpose_a, .adj_y = at->transpose_b }));
+    return multiply(op, in[0], in[1], at->transpose_a, at->transpose_b, CORNU_LITE_NONE);
+}
+
+CornuStatus cornu__lite_dense(const Op *op)
+{
+    int in[] = { 0, 0, CORNU_LITE_NONE };
+    for (int i = 0; i < op->op->in_count; i++) CORNU__TRY(cornu__lite_full(op, i, &in[i]));
+    return multiply(op, in[0], in[1], false, false, in[2]);
 }
 
 /* ---- Over the last axis, lookups ---- */

@@ -7,25 +7,21 @@ enum { MOST_STEPS = 1024 };
 
 typedef CornuLiteOp Op;
 
-/* Step i of an operand along an axis, without that axis. */
+/* Step i of an operand along an axis, without that axis. Slices have no more than five axes. */
 static CornuStatus step_of(const Op *op, int operand, int64_t i, int axis, int *tensor)
 {
-    int              x, order[CORNU_MAX_RANK] = { 0 }, at = 1;
-    int32_t          begin = (int32_t)i, end = (int32_t)i + 1, one = 1;
-    CORNU__TRY(cornu__lite_full(op, operand, &x));
-    const CornuShape whole = shape_of(op->to, x);
+    const int32_t step = (int32_t)i;
+    int           in[2], at = 0;
+    CORNU__TRY(cornu__lite_full(op, operand, &in[0]));
+    const CornuShape whole = shape_of(op->to, in[0]);
     CornuShape       shape = { .rank = whole.rank - 1 };
-    order[0] = axis;   /* the axis goes first, where the strides are its own */
     for (int k = 0; k < whole.rank; k++)
-        if (k != axis) order[at++] = k;
-    for (int k = 0; k < shape.rank; k++) shape.extent[k] = whole.extent[order[k + 1]];
-    int in[4] = { cornu__lite_turn(op->to, x, order), 0, 0, 0 };
-    in[1] = cornu__lite_add_integers(op->to->graph, &begin, 1);
-    in[2] = cornu__lite_add_integers(op->to->graph, &end, 1);
-    in[3] = cornu__lite_add_integers(op->to->graph, &one, 1);
-    *tensor = cornu__lite_node_of(op->to, CORNU_LITE_STRIDED_SLICE, in, 4,
-                                  op->to->graph->tensors[x].dtype, shape,
-                                  &(CornuLiteOptions){ .shrink_axis_mask = 1 });
+        if (k != axis) shape.extent[at++] = whole.extent[k];
+    in[1] = cornu__lite_add_constant(op->to->graph, "step", CORNU_LITE_I32, (CornuShape){ 0 },
+                                     &step);
+    *tensor = cornu__lite_node_of(op->to, CORNU_LITE_GATHER, in, 2,
+                                  op->to->graph->tensors[in[0]].dtype, shape,
+                                  &(CornuLiteOptions){ .axis = axis });
     return op->to->graph->status;
 }
 

@@ -159,7 +159,9 @@ CornuStatus cornu__lite_ops(CornuLiteProgram *program)
         };
         CornuLiteWriter *write = writer_of(op->id);
         if (!write) return cornu__lite_op_refuse(&at, "which has no operator for it");
-        CORNU__TRY(write(&at));
+        bool known;
+        CORNU__TRY(cornu__lite_known(&at, &known));
+        if (!known) CORNU__TRY(write(&at));
     }
     return program->to->graph->status;
 }

@@ -115,12 +115,38 @@ ELEMENTWISE(relu, RELU)
 ELEMENTWISE(add, ADD)
 ELEMENTWISE(subtract, SUB)
 ELEMENTWISE(multiply, MUL)
-ELEMENTWISE(divide, DIV)
 ELEMENTWISE(maximum, MAXIMUM)
 ELEMENTWISE(minimum, MINIMUM)
 ELEMENTWISE(power, POW)
 ELEMENTWISE(select_, SELECT_V2)
 #undef ELEMENTWISE
+
+/* Whether operand i is a constant that was computed from others. */
+static bool is_computed(const Op *op, int i)
+{
+    const CornuProgram *program = op->program->program;
+    CornuValue          value = op->in[i];
+    int                 at = program->values[value].op;
+    while (at >= 0 && program->ops[at].id == CORNU_OP_BROADCAST)
+        at = program->values[cornu_program_operands(program, &program->ops[at])[0]].op;
+    const int tensor = cornu__lite_small(op, i);
+    return at >= 0 && program->ops[at].id != CORNU_OP_CONSTANT && tensor >= 0 &&
+           op->to->graph->tensors[tensor].data;
+}
+
+/* What is divided by a deviation, as in normalization, is multiplied by its inverse, which
+ * operators before it can take into their weights, and which 8 bits have an operator for. */
+static CornuStatus divide(const Op *op)
+{
+    if (!is_computed(op, 1)) return elementwise(op, CORNU_LITE_DIV);
+    const CornuLiteTensor by = op->to->graph->tensors[cornu__lite_small(op, 1)];
+    int in[] = { cornu__lite_small(op, 0), 0 };
+    in[1] = cornu__lite_room(op->to, "factors", by.shape);
+    float *factors = cornu__lite_data(op->to, in[1]);
+    for (int64_t i = 0; factors && i < cornu_shape_count(by.shape); i++)
+        factors[i] = (float)(1.0 / (double)((const float *)by.data)[i]);
+    return cornu__lite_op_give(op, join(op->to, CORNU_LITE_MUL, in, 2, CORNU_LITE_F32, NULL));
+}
 
 /* ---- Composed ---- */
 
@@ -263,11 +289,8 @@ static CornuStatus iota(const Op *op)
     if (own.extent[axis] == CORNU_NONE) return cornu__lite_op_refuse(op, "along an open batch");
     for (int i = 0; i < own.rank; i++) shape.extent[i] = i == axis ? own.extent[i] : 1;
     const int made = cornu__lite_add_constant(op->to->graph, "numbers", kept, shape, NULL);
-    for (int64_t i = 0; made >= 0 && i < own.extent[axis]; i++) {
-        void *data = op->to->graph->tensors[made].data;
-        if (kept == CORNU_LITE_F32) ((float *)data)[i] = (float)i;
-        else                        ((int32_t *)data)[i] = (int32_t)i;
-    }
+    for (int64_t i = 0; made >= 0 && i < own.extent[axis]; i++)
+        cornu__lite_set(op->to->graph->tensors[made].data, kept, i, (double)i);
     return cornu__lite_op_give(op, made);
 }
 
@@ -325,6 +348,7 @@ static CornuStatus slice(const Op *op)
     CORNU__TRY(cornu__lite_full(op, 0, &in[0]));
     const CornuShape from = shape_of(op->to, in[0]);
     if (cornu_shape_equal(from, shape)) return cornu__lite_op_give(op, in[0]);
+    if (shape.rank > 5) return cornu__lite_op_refuse(op, "whose slices have at most five axes");
     for (int i = 0; i < shape.rank; i++) {
         const bool open = from.extent[i] == CORNU_NONE;
         if (open && (shape.extent[i] != CORNU_NONE || at->starts[i]))

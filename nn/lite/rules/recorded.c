@@ -8,12 +8,14 @@ typedef CornuRecordedLayer Record;
 
 /* ---- Recording ---- */
 
-static CornuType input_of(const CornuLiteCall *call, int i, int world)
+/* The type of a tensor; of rank 0 for none. */
+static CornuType type_of(const CornuLite *to, int tensor, int world)
 {
-    const CornuLiteDtype dtype = call->to->graph->tensors[call->in[i]].dtype;
+    if (tensor < 0) return cornu_scalar(CORNU_BOOL);
+    const CornuLiteDtype dtype = to->graph->tensors[tensor].dtype;
     return cornu_type_from(dtype == CORNU_LITE_I32    ? CORNU_I32
                            : dtype == CORNU_LITE_BOOL ? CORNU_BOOL : CORNU_F32,
-                           cornu__lite_noted(call->to, call->in[i], world));
+                           cornu__lite_noted(to, tensor, world));
 }
 
 static bool has_operators(const CornuOpCall *call, const void *unused)
@@ -26,11 +28,14 @@ static bool has_operators(const CornuOpCall *call, const void *unused)
 static CornuStatus record_in(Record *record, const CornuLiteCall *call, CornuDevice *device,
                              int world)
 {
-    CornuType in[CORNU_MAX_LAYER_TENSORS];
-    for (int i = 0; i < call->in_count; i++) in[i] = input_of(call, i, world);
+    CornuType in[CORNU_MAX_LAYER_TENSORS], masks[CORNU_MAX_LAYER_TENSORS];
+    for (int i = 0; i < call->in_count; i++) {
+        in[i] = type_of(call->to, call->in[i], world);
+        masks[i] = type_of(call->to, call->masks ? call->masks[i] : CORNU_LITE_NONE, world);
+    }
     return cornu__record_layer(record, device, &(CornuRecording){
         .layer = (CornuLayer *)call->layer, .activation = call->activation,
-        .in_count = call->in_count, .in = in, .rows = cornu__lite_batches[world],
+        .in_count = call->in_count, .in = in, .masks = masks, .rows = cornu__lite_batches[world],
         .has = has_operators });
 }
 
@@ -42,25 +47,35 @@ static int constant(CornuLite *to, CornuArray array)
     const CornuLiteDtype kept = cornu__lite_kept(array.type.dtype);
     const int made = cornu__lite_add_constant(to->graph, "constant", kept, array.type.shape, NULL);
     if (made < 0) return made;
-    void *data = to->graph->tensors[made].data;
-    for (int64_t i = 0; i < cornu_type_count(array.type); i++) {
-        const double value = cornu_array_get(array, i);
-        if (kept == CORNU_LITE_F32)      ((float *)data)[i] = (float)value;
-        else if (kept == CORNU_LITE_I32) ((int32_t *)data)[i] = (int32_t)value;
-        else                             ((bool *)data)[i] = value != 0.0;
-    }
+    for (int64_t i = 0; i < cornu_type_count(array.type); i++)
+        cornu__lite_set(to->graph->tensors[made].data, kept, i, cornu_array_get(array, i));
     return made;
+}
+
+/* Output i of the program in full. */
+static CornuStatus take(CornuLiteProgram *program, int i, int *tensor)
+{
+    const CornuProgramOp result = { .in_count = 1 };
+    const CornuLiteOp    op = { .program = program, .to = program->to, .op = &result,
+                                .in = &program->program->outputs[i].value };
+    CORNU__TRY(cornu__lite_full(&op, 0, tensor));
+    cornu__lite_note(program->to, *tensor, program->worlds[0]->values[*op.in].type.shape,
+                     program->worlds[1]->values[*op.in].type.shape);
+    return CORNU_OK;
 }
 
 /* The layer's result is f32 or, as the next layer's trace has it, of its own dtype. */
 static CornuStatus put_program(const CornuLiteCall *call, const Record *record,
                                CornuLiteProgram *program)
 {
-    const int    outputs = record->outputs;
-    int          next = outputs;   /* without masks no results have any */
+    const int           outputs = record->outputs;
     const CornuProgram *from = program->program;
+    int                 next = outputs, mask = outputs;
+    for (int i = 0; i < outputs; i++) next += record->out_masks[i] != NULL;
     for (int i = 0; i < call->in_count; i++)
         program->tensors[from->outputs[next++].value] = call->in[i];
+    for (int i = 0; i < call->in_count; i++)
+        if (record->masks[i]) program->tensors[from->outputs[next++].value] = call->masks[i];
     for (int i = 0; i < record->weight_count; i++)
         if (record->weights[i])
             program->tensors[from->outputs[next++].value] =
@@ -68,14 +83,10 @@ static CornuStatus put_program(const CornuLiteCall *call, const Record *record,
     for (int i = 0; i < record->array_count; i++)
         program->tensors[from->outputs[next++].value] = constant(call->to, record->arrays[i]);
     CORNU__TRY(cornu__lite_ops(program));
-    for (int i = 0; i < outputs; i++) {
-        const CornuProgramOp result = { .in_count = 1 };
-        const CornuLiteOp    op = { .program = program, .to = call->to, .op = &result,
-                                    .in = &from->outputs[i].value };
-        CORNU__TRY(cornu__lite_full(&op, 0, &call->out[i]));
-        cornu__lite_note(call->to, call->out[i],
-                         program->worlds[0]->values[*op.in].type.shape,
-                         program->worlds[1]->values[*op.in].type.shape);
+    for (int i = 0; i < outputs; i++) CORNU__TRY(take(program, i, &call->out[i]));
+    for (int i = 0; i < outputs && call->out_masks; i++) {
+        call->out_masks[i] = CORNU_LITE_NONE;
+        if (record->out_masks[i]) CORNU__TRY(take(program, mask++, &call->out_masks[i]));
     }
     return CORNU_OK;
 }
@@ -107,4 +118,10 @@ CornuStatus cornu__lite_recorded(const CornuLiteCall *call)
     for (int w = 0; w < CORNU_LITE_WORLDS; w++) cornu__recorded_layer_free(&worlds[w]);
     cornu_device_close(device);
     return status;
+}
+
+CornuStatus cornu__lite_activate(CornuLite *to, CornuActivation activation, int x, int *y)
+{
+    return cornu__lite_recorded(&(CornuLiteCall){
+        .to = to, .activation = activation, .in = &x, .in_count = 1, .out = y });
 }

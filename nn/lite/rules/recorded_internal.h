@@ -1,7 +1,8 @@
 /*
- * Layers without a rule of their own are written op by op: the layer is recorded in a graph that is
- * never run (recorded.c), and each op becomes operators (op_values.c) by a writer (ops.c,
- * op_products.c, op_scan.c).
+ * Layers are written op by op: the layer is recorded in a graph that is never run (recorded.c), and
+ * each op, or function that has operators of its own (functions.c), becomes operators (op_values.c)
+ * by a writer (ops.c, op_products.c, op_scan.c), or a constant where its operands are constants
+ * (known.c).
  *
  * The batch may be open, and programs have no open extents: the layer is recorded for two sizes of
  * the batch, and what differs between the programs depends on it.
@@ -46,6 +47,12 @@ extern const CornuLiteOpRow *const cornu__lite_op_families[];
 CornuStatus cornu__lite_ops(CornuLiteProgram *program);
 bool        cornu__lite_has_writer(CornuOpId id);
 
+/* The product of functions.c with a kernel, plus a bias: op_products.c. */
+CornuLiteWriter cornu__lite_dense;
+
+/* Gives the op's value as a constant if it is `known`: known.c. */
+CornuStatus cornu__lite_known(const CornuLiteOp *op, bool *known);
+
 /* Whether the call is of a function that has an operator: functions.c. */
 bool cornu__lite_has_function(const CornuOpCall *call);
 
@@ -71,7 +78,21 @@ CornuStatus cornu__lite_extents_of(const CornuLiteOp *op, const CornuShape *worl
 CornuStatus cornu__lite_op_give(const CornuLiteOp *op, int tensor);
 CornuStatus cornu__lite_op_refuse(const CornuLiteOp *op, const char *why);
 
-/* How values of this dtype are kept: f32, i32 or bool. */
+/* How values of this dtype are kept: f32, i32 or bool; and element i of such data. */
 CornuLiteDtype cornu__lite_kept(CornuDtype dtype);
+
+static inline void cornu__lite_set(void *data, CornuLiteDtype kept, int64_t i, double value)
+{
+    if (kept == CORNU_LITE_F32)      ((float *)data)[i] = (float)value;
+    else if (kept == CORNU_LITE_I32) ((int32_t *)data)[i] = (int32_t)value;
+    else                             ((bool *)data)[i] = value != 0.0;
+}
+
+static inline double cornu__lite_get(const void *data, CornuLiteDtype kept, int64_t i)
+{
+    return kept == CORNU_LITE_F32   ? (double)((const float *)data)[i]
+         : kept == CORNU_LITE_I32   ? (double)((const int32_t *)data)[i]
+                                    : (double)((const bool *)data)[i];
+}
 
 #endif

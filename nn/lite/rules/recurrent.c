@@ -254,12 +254,3 @@ CornuStatus cornu__lite_recurrence(const CornuLiteOp *op)
     cornu__release(steps);
     return status;
 }
-
-const CornuLiteRow cornu__lite_recurrent[] = {
-    { "Bidirectional", cornu__lite_recorded },
-    { "GRU", cornu__lite_recorded },
-    { "LSTM", cornu__lite_recorded },
-    { "SimpleRNN", cornu__lite_recorded },
-    { "TimeDistributed", cornu__lite_recorded },
-    { 0 },
-};

@@ -1,7 +1,5 @@
 /*
- * Layers as LiteRT operators. Most are written as the ops that they record (by_ops.c names them,
- * recorded_internal.h has the writers); where LiteRT has an operator that is more, a rule
- * translates the layer. A class has a row in the table of its family; its rule sets call->out.
+ * Layers as LiteRT operators. They are written as the ops that they record (recorded_internal.h).
  * Tensors are referred to by their numbers in the graph; images are NHWC in Cornu as in LiteRT.
  *
  * C leaves open in which order a call's arguments are evaluated, so at most one of them may add to
@@ -30,32 +28,17 @@ typedef struct {
     const CornuLayer *layer;          /* NULL for the activation alone, of one operand: */
     CornuActivation   activation;
     const int        *in;
+    const int        *masks;          /* of each input, bool, or CORNU_LITE_NONE; NULL for none */
     const CornuShape *shapes;         /* of the inputs */
     int               in_count;
-    const CornuShape *results;        /* of the outputs */
-    int              *out;
+    int              *out, *out_masks;   /* NULL: masks of results are not asked for */
 } CornuLiteCall;
-
-/* CORNU_ERR_UNSUPPORTED naming what LiteRT does not have, and the reason. */
-typedef CornuStatus CornuLiteRule(const CornuLiteCall *call);
-
-typedef struct { const char *class_name; CornuLiteRule *rule; } CornuLiteRow;
-
-#define FAMILY(name) extern const CornuLiteRow cornu__lite_##name[];
-#include "families.def"
-#undef FAMILY
-
-/* The tables of families, each ended by a row without a name; NULL ends the list. */
-extern const CornuLiteRow *const cornu__lite_families[];
-
-/* Finds the rule of the layer and applies it. */
-CornuStatus cornu__lite_layer(const CornuLiteCall *call);
 
 /* "dense: WHAT is not available in .tflite files, WHY", CORNU_ERR_UNSUPPORTED. */
 CornuStatus cornu__lite_refuse(const CornuLayer *layer, const char *what, const char *why);
 
 /* Writes a layer op by op, as it is recorded: recorded.c. */
-CornuLiteRule cornu__lite_recorded;
+CornuStatus cornu__lite_recorded(const CornuLiteCall *call);
 
 /* ---- Operators, with one result of this shape, f32 unless the name says otherwise ---- */
 
@@ -79,7 +62,8 @@ int cornu__lite_reshape(CornuLite *to, int x, CornuShape shape);
 int cornu__lite_reduce(CornuLite *to, CornuLiteCode code, int x, int64_t axes, bool keep);
 
 /* Axis i of the result is axis order[i] of x: an operator TRANSPOSE, which is not added before
- * another one reads the result, so that transposes that cancel are never written (views.c). */
+ * another one reads the result, so that transposes that cancel are never written (views.c); of a
+ * constant, the constant so. */
 int cornu__lite_turn(CornuLite *to, int x, const int *order);
 
 /* If x is the result of such a transpose, what it is of, else CORNU_LITE_NONE; and the order. */
@@ -93,9 +77,6 @@ CornuShape cornu__lite_noted(const CornuLite *to, int x, int world);
 /* Adds the transpose if x is one that is not added yet. */
 void cornu__lite_settle(CornuLite *to, int x);
 
-/* Padding with zeros before and after each axis. */
-int cornu__lite_pad(CornuLite *to, int x, const int64_t *low, const int64_t *high);
-
 /* The shape of a tensor. */
 static inline CornuShape shape_of(const CornuLite *to, int tensor)
 {
@@ -108,22 +89,14 @@ static inline CornuShape shape_of(const CornuLite *to, int tensor)
 /* The numbers of weight i of a layer. */
 const float *cornu__lite_values(const CornuLite *to, const CornuLayer *layer, int i);
 
-/* Weight i as a constant: with its axes in `order`, NULL for their own, and then of `shape`. */
+/* Weight i as a constant. */
 int cornu__lite_weight(CornuLite *to, const CornuLayer *layer, int i);
-int cornu__lite_weight_as(CornuLite *to, const CornuLayer *layer, int i, const int *order,
-                          CornuShape shape);
 
 /* A constant of zeros, which the caller fills in its data. */
 int    cornu__lite_room(CornuLite *to, const char *what, CornuShape shape);
 float *cornu__lite_data(CornuLite *to, int constant);       /* NULL when out of memory */
 
-/* A layer's list of numbers, which broadcasts to x of this rank. */
-int cornu__lite_numbers(CornuLite *to, const CornuNumbers *numbers, int rank);
-
 /* ---- Activations ---- */
-
-/* x after the activation of the layer, in the shape of its result. */
-CornuStatus cornu__lite_activated(const CornuLiteCall *call, int x, int *y);
 
 CornuStatus cornu__lite_activate(CornuLite *to, CornuActivation activation, int x, int *y);
 

@@ -3,6 +3,7 @@
 #include "recorded_internal.h"
 
 #include "../../../device/memory_internal.h"
+#include "../../formats/reorder_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -51,9 +52,23 @@ static int find(const CornuLite *to, const View *view, int rank)
     return CORNU_LITE_NONE;
 }
 
+/* A constant with its axes in this order. */
+static int turned(CornuLite *to, int x, const int *order)
+{
+    const CornuLiteTensor from = to->graph->tensors[x];
+    CornuShape            shape = from.shape;
+    for (int i = 0; i < shape.rank; i++) shape.extent[i] = from.shape.extent[order[i]];
+    const int made = cornu__lite_add_constant(to->graph, from.name, from.dtype, shape, NULL);
+    if (made >= 0)
+        cornu__reorder(from.data, from.shape, cornu__lite_dtype_size(from.dtype), order,
+                       to->graph->tensors[made].data);
+    return made;
+}
+
 int cornu__lite_turn(CornuLite *to, int x, const int *order)
 {
     if (x < 0) return x;
+    if (to->graph->tensors[x].data) return turned(to, x, order);
     const View *from = view_of(to, x);
     CornuShape  shape = shape_of(to, x);
     View        view = { .given = true, .pending = true, .source = from ? from->source : x };

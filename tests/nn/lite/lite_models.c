@@ -122,6 +122,70 @@ static CornuModel *shapes(void)
                 cornu_dropout(0.5), cornu_random_flip());
 }
 
+/* The transposes between such layers and their operators are not written. */
+static CornuModel *channels_first(void)
+{
+    CornuModel *model = cornu_sequential(.name = "channels_first", .input_shape = { 2, 9, 8 });
+    cornu_model_add(model, cornu_conv2d(4, 3, .data_format = CORNU_CHANNELS_FIRST,
+                                        .activation = CORNU_RELU));
+    cornu_model_add(model, cornu_batch_normalization(.axis = 1));
+    cornu_model_add(model, cornu_depthwise_conv2d(2, .data_format = CORNU_CHANNELS_FIRST));
+    cornu_model_add(model, cornu_max_pooling2d(2, .data_format = CORNU_CHANNELS_FIRST));
+    cornu_model_add(model, cornu_conv2d_transpose(2, 2, 2, .data_format = CORNU_CHANNELS_FIRST));
+    cornu_model_add(model, cornu_flatten(.data_format = CORNU_CHANNELS_FIRST));
+    return model;
+}
+
+static CornuModel *volumes(void)
+{
+    return EACH("volumes", cornu_input(.shape = { 4, 4, 6, 2 }),
+                cornu_conv3d(4, 3, .strides = { 2, 1, 1 }, .padding = CORNU_SAME,
+                             .activation = CORNU_RELU),
+                cornu_conv3d_transpose(3, 2, 2), cornu_max_pooling3d(2),
+                cornu_average_pooling3d(.pool_size = { 1, 2, 3 }, .padding = CORNU_SAME),
+                cornu_adaptive_max_pooling3d(3));
+}
+
+/* ---- Masks ---- */
+
+/* Those that no layer needs are not written. */
+static CornuModel *masks(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 8, 3 }), *m = cornu_call(cornu_masking(), x);
+    CornuSymbol *mean = cornu_call(cornu_global_average_pooling1d(), m);
+    CornuSymbol *both = cornu_call(cornu_bidirectional(cornu_lstm(2)), m);
+    CornuSymbol *steps = cornu_call(cornu_gru(2, .return_sequences = true), m);
+    CornuSymbol *mixed = cornu_call(cornu_multi_head_attention(2, 3), m, m);   /* ends the mask */
+    CornuSymbol *words = cornu_input(.shape = { 5 }, .dtype = CORNU_I32);
+    CornuSymbol *rows = cornu_call(cornu_embedding(12, 4, .mask_zero = true), words);
+    rows = cornu_call(cornu_dense(2), cornu_call(cornu_flatten(), rows));
+    return cornu_model(.inputs = { x, words }, .outputs = { mean, both, steps, mixed, rows },
+                       .name = "masks");
+}
+
+/* ---- Layers of one's own ---- */
+
+/* y = x gain, which adds nothing to any format. */
+static CornuStatus gain_build(CornuLayer *layer, CornuShape input)
+{
+    return cornu_layer_weight(layer, "gain", cornu_shape(input.extent[input.rank - 1]),
+                              CORNU_ONES, false);
+}
+
+static CornuTensor *gain_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    return cornu_op_multiply(x, cornu_layer_read(layer, call, 0));
+}
+
+static CornuModel *own(void)
+{
+    static const CornuLayerClass gain = { .class_name = "Gain", .size = sizeof(CornuLayer),
+                                          .build = gain_build, .call = gain_call };
+    return EACH("own", cornu_input(.shape = { 4, 3 }), cornu_layer_create(&gain, "gain", NULL),
+                cornu_position_embedding(4),
+                cornu_einsum_dense("abc,cd->abd", .output_shape = { 4, 5 }));
+}
+
 /* ---- Normalization ---- */
 
 static CornuModel *repeated(void)
@@ -278,15 +342,18 @@ static CornuModel *nested(void)
 
 const LiteCase lite_cases[] = {
     { "activations", activations, "GELU 2 HARD_SWISH 1 CONCATENATION 1 ELU 3" },
+    { "channels_first", channels_first, "CONV_2D 1 DEPTHWISE_CONV_2D 1 TRANSPOSE 1 MUL 1 ADD 1" },
     { "composed", composed, "SELECT_V2 7 STRIDED_SLICE 2" },
     { "convolutions", convolutions, "CONV_2D 5 DEPTHWISE_CONV_2D 4 RELU 0 PAD 0" },
     { "folded", folded, "CONV_2D 1 DEPTHWISE_CONV_2D 1 FULLY_CONNECTED 1 MUL 1 ADD 1 RELU 0" },
     { "halved", halved, "FULLY_CONNECTED 1 CONV_2D 2 LOGISTIC 3 RELU 0" },
     { "many_axes", many_axes, "SELECT_V2 7" },
     { "many_steps", many_steps, "UNPACK 1 PACK 1 FULLY_CONNECTED 100" },
+    { "masks", masks, "NOT_EQUAL 2 SELECT_V2 42" },
     { "merges", merges, "ADD 4 SUB 1 MUL 2 MAXIMUM 2 MINIMUM 1 CONCATENATION 2" },
     { "nested", nested, "FULLY_CONNECTED 3 MUL 1 ADD 1" },
     { "norms", norms, "MUL 23 RSQRT 6" },
+    { "own", own, "MUL 1 FULLY_CONNECTED 1" },
     { "pools", pools, "MAX_POOL_2D 2 AVERAGE_POOL_2D 2 MEAN 2 REDUCE_MAX 1" },
     { "read_twice", read_twice, "CONV_2D 2 MUL 1 ADD 2 RELU 0" },
     { "recurrence", recurrence, "UNPACK 9 UNIDIRECTIONAL_SEQUENCE_LSTM 0" },
@@ -297,5 +364,6 @@ const LiteCase lite_cases[] = {
     { "shapes", shapes, "RESHAPE 4 TRANSPOSE 1 PAD 1 RESIZE_NEAREST_NEIGHBOR 2 MUL 2 ADD 1" },
     { "states", states, "UNPACK 3 PACK 1" },
     { "transposed", transposed, "TRANSPOSE_CONV 5 PACK 5" },
+    { "volumes", volumes, "CONV_2D 1 TRANSPOSE_CONV 1" },
 };
 const int lite_case_count = sizeof lite_cases / sizeof *lite_cases;

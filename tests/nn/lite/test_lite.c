@@ -252,17 +252,25 @@ static CornuModel *single(CornuLayer *layer, int64_t a, int64_t b, int64_t c)
     return cornu_model(.inputs = { x }, .outputs = { cornu_call(layer, x) });
 }
 
+static CornuTensor *add_noise(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    (void)layer;
+    return cornu_op_add(x, cornu_op_random_uniform(cornu_tensor_shape(x), call->seed,
+                                                   call->iteration, call->position, 0));
+}
+
 static void test_what_is_refused(void **state)
 {
     (void)state;
-    expect_refused(single(cornu_conv2d(2, 3, .data_format = CORNU_CHANNELS_FIRST, .name = "c"), 3,
-                          8, 8), "c: channels_first is not available in .tflite files");
+    static const CornuLayerClass noise = { .class_name = "Noise", .size = sizeof(CornuLayer),
+                                           .call = add_noise };
+    expect_refused(single(cornu_layer_create(&noise, "n", NULL), 4, 4, 0),
+                   "n: the op random_uniform is not available in .tflite files");
     expect_refused(single(cornu_dense(2, .name = "d"), CORNU_NONE, 3, 0),
                    "unknown extent besides the batch");
-    expect_refused(single(cornu_masking(.name = "m"), 4, 4, 0),
-                   "m: Masking is not available in .tflite files");
     expect_refused(single(cornu_conv2d_transpose(2, 3, .dilation_rate = { 2 }, .name = "t"), 4, 4,
-                          2), "t: dilation_rate");
+                          2), "t: the op conv2d_grad_input is not available in .tflite files, "
+                   "whose transposed convolution has no dilation");
     CornuModel *model = single(cornu_dense(2), 4, 0, 0);
     expect_error(cornu_model_export(model, onnx_file("refused", ".tflite"), .opset_version = 18),
                  CORNU_ERR_ARGUMENT, ".opset_version is 18");
