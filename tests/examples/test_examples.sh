@@ -52,6 +52,7 @@ said() { # said NAME
         timeseries) echo 'ahead: 0\.0[0-9]*; .* now: 0\.1' ;;
         shakespeare_lstm) echo '^Validation loss: 0\.[0-4]' ;;
         char_gpt) echo '^Validation loss: (0\.|1\.[0-2])' ;;
+        model_parallel) echo '^A shard holds 0\.44 MB of weights and 0\.87 MB' ;;
         tpu_strategy) echo 'val_accuracy: (1|0\.9)' ;;
         compare_devices) echo '^tpu .* (1\.0|0\.9)[0-9]* .* apart$' ;;
         cartpole) echo '^Solved after' ;;
