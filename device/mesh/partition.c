@@ -104,9 +104,16 @@ static CornuStatus exchange(Partition *p, CornuOpId id, unsigned axes, int axis,
     return turn(p, x, axis, true);
 }
 
+static CornuStatus to_dtype(Partition *p, CornuDtype dtype, CornuValue *x)
+{
+    const CornuAttributes to = { .convert = { dtype } };
+    if (type_of(p, *x).dtype == dtype) return CORNU_OK;
+    return cornu_program_record(p->to, CORNU_OP_CONVERT, &to, x, 1, x);
+}
+
 /* The sum over the axes that x is partial over: of its slice, if it is wanted cut by just these. */
-static CornuStatus add_up(Partition *p, unsigned partial, CornuLayout want, CornuLayout *layout,
-                          CornuValue *x)
+static CornuStatus add_terms(Partition *p, unsigned partial, CornuLayout want, CornuLayout *layout,
+                             CornuValue *x)
 {
     for (int i = 0; i < type_of(p, *x).shape.rank; i++)
         if (want.cut[i] == partial && !layout->cut[i]) {
@@ -114,6 +121,16 @@ static CornuStatus add_up(Partition *p, unsigned partial, CornuLayout want, Corn
             return exchange(p, CORNU_OP_REDUCE_SCATTER, partial, i, x);
         }
     return exchange(p, CORNU_OP_ALL_REDUCE, partial, 0, x);
+}
+
+/* Likewise; bf16 and f16 are summed in f32. */
+static CornuStatus add_up(Partition *p, CornuValue old, unsigned partial, CornuLayout want,
+                          CornuLayout *layout, CornuValue *x)
+{
+    const CornuDtype dtype = p->from->values[old].type.dtype;
+    if (dtype == CORNU_BF16 || dtype == CORNU_F16) CORNU__TRY(to_dtype(p, CORNU_F32, x));
+    CORNU__TRY(add_terms(p, partial, want, layout, x));
+    return to_dtype(p, dtype, x);
 }
 
 static CornuStatus bring(Partition *p, CornuValue old, CornuLayout want, CornuValue *out);
@@ -148,7 +165,7 @@ static CornuStatus convert(Partition *p, CornuValue old, CornuLayout want, Cornu
     *out = from.value;
     if (!from.partial) CORNU__TRY(make_again(p, old, want, &again, out));
     if (again) return CORNU_OK;
-    if (from.partial) CORNU__TRY(add_up(p, from.partial, want, &layout, out));
+    if (from.partial) CORNU__TRY(add_up(p, old, from.partial, want, &layout, out));
     for (int i = 0; i < CORNU_MAX_RANK; i++) {
         if (!layout.cut[i] || layout.cut[i] == want.cut[i]) continue;
         CORNU__TRY(exchange(p, CORNU_OP_ALL_GATHER, layout.cut[i], i, out));

@@ -201,10 +201,27 @@ static void divide(const CornuSplit *s, int64_t extents[CORNU_MAX_RANK])
     for (int i = 0; i < s->out[0].shape.rank; i++) extents[i] /= parts(s, s->made[0].cut[i]);
 }
 
-/* Attributes that repeat extents of the results. */
+/* Terms of a sum over shards are not rounded to bf16 or f16; the sum is. */
+static void keep_digits(CornuSplit *s)
+{
+    const CornuDtype dtype = s->out[0].dtype;
+    if (!s->partial || (dtype != CORNU_BF16 && dtype != CORNU_F16)) return;
+    switch (s->call->id) {
+    case CORNU_OP_MATMUL:     s->attributes.matmul.dtype = CORNU_F32; break;
+    case CORNU_OP_CONV2D:     s->attributes.conv2d.dtype = CORNU_F32; break;
+    case CORNU_OP_CONV2D_GRAD_INPUT: case CORNU_OP_CONV2D_GRAD_FILTER:
+        s->attributes.conv2d_grad.dtype = CORNU_F32;
+        break;
+    case CORNU_OP_REDUCE_SUM: s->attributes.reduce.widen = 1; break;
+    default: break;
+    }
+}
+
+/* Attributes that repeat extents of the results, or their dtype. */
 static void adapt(CornuSplit *s)
 {
     s->attributes = *s->call->attributes;
+    keep_digits(s);
     switch (s->call->id) {
     case CORNU_OP_BROADCAST: case CORNU_OP_RESHAPE:
         divide(s, s->attributes.shape.extents);
