@@ -1,7 +1,7 @@
 /*
- * check_ahead TOPOLOGY: compiles every op case and a training step of every network for a TPU,
- * "v3:2x2", or a GPU, "h100", that need not be there, and prints a line. Ends with 0 if all
- * compile, 1 if not, 77 without the plugin.
+ * check_ahead TOPOLOGY: compiles every op case, a training step of every network, and one over a
+ * mesh, for a TPU, "v3:2x2", or a GPU, "h100", that need not be there, and prints a line. Ends with
+ * 0 if all compile, 1 if not, 77 without the plugin.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,6 +87,27 @@ static bool compile_step(CornuDevice *device, const CornuReferenceModel *referen
     return good;
 }
 
+/* A step whose weights are cut over half of the replicas, the batch over the other half. */
+static bool compile_mesh(CornuDevice *device)
+{
+    static const CornuLayoutRow cut[] = {
+        { "up/kernel", { NULL, "model" } }, { "up/bias", { "model" } },
+        { "down/kernel", { "model" } }, { 0 }
+    };
+    const int       shards = cornu_device_shards(device), rows = shards > 1 ? 2 : 1;
+    const CornuMesh mesh = cornu_device_mesh(.shape = { rows, shards / rows });
+    CornuModel     *model = cornu_sequential(.name = "mlp", .input_shape = { 256 });
+    cornu_model_add(model, cornu_dense(1024, .activation = CORNU_RELU, .name = "up"));
+    cornu_model_add(model, cornu_dense(256, .name = "down"));
+    const bool good = !cornu_device_set_mesh(device, &mesh, NULL, cut) &&
+        !cornu_compile(model, .device = device, .loss = CORNU_MEAN_SQUARED_ERROR) &&
+        cornu_model_train_step(model, cornu_type(CORNU_F32, 64, 256), cornu_type(CORNU_F32, 64, 256));
+    if (!good) fprintf(stderr, "mesh: %s\n", cornu_error_message());
+    cornu_error_take();
+    cornu_model_free(model);
+    return good;
+}
+
 /* On as many replicas as the topology has, at most 8. */
 static CornuDevice *open_all(const char *name)
 {
@@ -137,8 +158,10 @@ int main(int argc, char **argv)
     fflush(stdout);
     const int shards = cornu_device_shards(all);
     const int good_networks = compile_networks(all, argv + 2, &networks);
-    printf(", %d of %d training steps on %d replicas\n", good_networks, networks, shards);
+    const bool good_mesh = compile_mesh(all);
+    printf(", %d of %d training steps on %d replicas, %s over a mesh\n", good_networks, networks,
+           shards, good_mesh ? "one" : "none");
     cornu_device_close(all);
     cornu_device_close(one);
-    return good_rows == rows && good_networks == networks ? 0 : 1;
+    return good_rows == rows && good_networks == networks && good_mesh ? 0 : 1;
 }

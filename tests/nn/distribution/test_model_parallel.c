@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "../../../nn/cornu.h"
+#include "../../device/pjrt/opened.h"
 #include "../../device/processes/results.h"
+#include "../../skip.h"
 
 enum { ROWS = 64, BATCH = 16, EPOCHS = 2, CLASSES = 8, FEATURES = 12, SIDE = 8, TIMES = 6,
        WORDS = 24 };
@@ -179,27 +181,52 @@ static CornuDevice *open_mesh(const Case *c, CornuProcesses *processes)
 
 /* As without a mesh, on the shards that share the batch, within what other orders of sums make of
  * ten steps; cut along the batch alone, to the bit. */
+static void expect_as_without(const Case *c, const char *what, double bound)
+{
+    Outcome      plain = { .loss = { 0 } }, cut = { .loss = { 0 } };
+    CornuDevice *device = cornu_device_open(c->device, .shards = c->batch, .threads = 2);
+    CornuDevice *mesh = open_mesh(c, NULL);
+    if (!mesh || train(c, device, &plain, false) || train(c, mesh, &cut, false))
+        fail_msg("%s: %s", what, cornu_error_message());
+    for (int e = 0; e < EPOCHS; e++)
+        if (fabs(plain.loss[e] - cut.loss[e]) > bound)
+            fail_msg("%s, epoch %d: loss %.9g, %.9g without a mesh", what, e, cut.loss[e],
+                     plain.loss[e]);
+    for (int i = 0; i < ROWS * CLASSES; i++)
+        if (fabsf(plain.predictions[i] - cut.predictions[i]) > (float)bound)
+            fail_msg("%s: prediction %d is %.9g, %.9g without a mesh", what, i,
+                     (double)cut.predictions[i], (double)plain.predictions[i]);
+    cornu_device_close(device);
+    cornu_device_close(mesh);
+}
+
 static void layouts_agree(void **state)
 {
     (void)state;
+    char what[32];
     for (const Case *c = cases; c < cases + CASES; c++) {
-        Outcome      plain = { .loss = { 0 } }, cut = { .loss = { 0 } };
-        CornuDevice *device = cornu_device_open(c->device, .shards = c->batch, .threads = 2);
-        CornuDevice *mesh = open_mesh(c, NULL);
-        if (!mesh || train(c, device, &plain, false) || train(c, mesh, &cut, false))
-            fail_msg("case %d: %s", (int)(c - cases), cornu_error_message());
-        const bool   narrow = strcmp(c->device, "tpu") == 0;   /* products are in bfloat16 */
-        const double bound = c->model == 1 ? 0.0 : narrow ? 2e-2 : 2e-4;
-        for (int e = 0; e < EPOCHS; e++)
-            if (fabs(plain.loss[e] - cut.loss[e]) > bound)
-                fail_msg("case %d, epoch %d: loss %.9g, %.9g without a mesh", (int)(c - cases), e,
-                         cut.loss[e], plain.loss[e]);
-        for (int i = 0; i < ROWS * CLASSES; i++)
-            if (fabsf(plain.predictions[i] - cut.predictions[i]) > (float)bound)
-                fail_msg("case %d: prediction %d is %.9g, %.9g without a mesh", (int)(c - cases), i,
-                         (double)cut.predictions[i], (double)plain.predictions[i]);
-        cornu_device_close(device);
-        cornu_device_close(mesh);
+        snprintf(what, sizeof what, "case %d", (int)(c - cases));
+        const bool narrow = strcmp(c->device, "tpu") == 0;   /* products are in bfloat16 */
+        expect_as_without(c, what, c->model == 1 ? 0.0 : narrow ? 2e-2 : 2e-4);
+    }
+}
+
+/* The axes of a mesh are replica groups of XLA's collectives, which add in orders of their own. */
+static void pjrt_agrees(void **state)
+{
+    (void)state;
+    static const Case on_pjrt[] = {
+        { mlp, adam, mlp_cut, 2, 4, NULL }, { mlp, clipped, mlp_cut, 4, 2, NULL },
+        { mlp, adam, sharded, 4, 1, NULL }, { cnn, sgd, cnn_cut, 2, 4, NULL },
+        { gpt, sgd, gpt_cut, 2, 4, NULL },  { gpt, adam, gpt_cut, 1, 8, NULL },
+    };
+    char what[32];
+    if (pjrt_most_shards() < 8) SKIP_FOR("pjrt: eight devices");
+    for (int i = 0; i < (int)(sizeof on_pjrt / sizeof *on_pjrt); i++) {
+        Case c = on_pjrt[i];
+        c.device = pjrt_name();
+        snprintf(what, sizeof what, "pjrt case %d", i);
+        expect_as_without(&c, what, 2e-4);
     }
 }
 
@@ -332,7 +359,7 @@ int main(void)
     make_data();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(processes_agree), cmocka_unit_test(layouts_agree),
-        cmocka_unit_test(keras_agrees), cmocka_unit_test(errors),
+        cmocka_unit_test(pjrt_agrees), cmocka_unit_test(keras_agrees), cmocka_unit_test(errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
