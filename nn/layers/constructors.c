@@ -6,21 +6,22 @@
 /* Keras' default for arguments of this name, in all classes that have one; `given` for others. */
 static CornuInitializer usual_initializer(const char *argument, CornuInitializer given)
 {
-    const struct { const char *name; CornuInitializer usual; } usual[] = {
-        { "kernel_initializer", CORNU_GLOROT_UNIFORM },
-        { "depthwise_initializer", CORNU_GLOROT_UNIFORM },
-        { "pointwise_initializer", CORNU_GLOROT_UNIFORM },
-        { "recurrent_initializer", CORNU_ORTHOGONAL },
-        { "embeddings_initializer", CORNU_RANDOM_UNIFORM },
-        { "bias_initializer", CORNU_ZEROS },
-        { "alpha_initializer", CORNU_ZEROS },
-        { "beta_initializer", CORNU_ZEROS },
-        { "gamma_initializer", CORNU_ONES },
-        { "moving_mean_initializer", CORNU_ZEROS },
-        { "moving_variance_initializer", CORNU_ONES },
+    static const struct { const char *name, *usual; } usual[] = {
+        { "kernel_initializer", "glorot_uniform" },
+        { "depthwise_initializer", "glorot_uniform" },
+        { "pointwise_initializer", "glorot_uniform" },
+        { "recurrent_initializer", "orthogonal" },
+        { "embeddings_initializer", "random_uniform" },
+        { "bias_initializer", "zeros" },
+        { "alpha_initializer", "zeros" },
+        { "beta_initializer", "zeros" },
+        { "gamma_initializer", "ones" },
+        { "moving_mean_initializer", "zeros" },
+        { "moving_variance_initializer", "ones" },
     };
+    if (given.kind != CORNU_DEFAULT_INITIALIZER || given.call) return given;
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        if (!strcmp(argument, usual[i].name)) return cornu__initializer(given, usual[i].usual);
+        if (!strcmp(argument, usual[i].name)) return cornu_initializer(usual[i].usual);
     return given;
 }
 

@@ -415,12 +415,21 @@ CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,
 }
 
 /* Whether some path to the layer that owns the weight has no frozen layer. */
-bool cornu_layer_trains(const CornuLayer *layer, const CornuWeight *weight)
+bool cornu__layer_trains_next(const CornuLayer *layer, const CornuWeight *weight, int *inner)
 {
     if (layer->frozen || weight->non_trainable) return false;
-    for (int i = 0; i < layer->inner_count; i++)
-        if (cornu_layer_trains(layer->inner[i], weight)) return true;
+    for (int k = 0; k < layer->inner_count; k++) {
+        const int i = (*inner + k) % layer->inner_count;
+        if (!cornu_layer_trains(layer->inner[i], weight)) continue;
+        *inner = i;
+        return true;
+    }
     for (int i = 0; i < layer->own_count; i++)
         if (layer->weights[i] == weight) return true;
     return false;
+}
+
+bool cornu_layer_trains(const CornuLayer *layer, const CornuWeight *weight)
+{
+    return cornu__layer_trains_next(layer, weight, &(int){ 0 });
 }

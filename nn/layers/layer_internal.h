@@ -132,6 +132,10 @@ bool cornu__layer_has_states(const CornuLayer *layer);
  * by this one (policy.h). `last`: it is the last layer of a model. True if any computes in f16. */
 bool cornu__layer_apply_policy(CornuLayer *layer, const CornuPolicy *policy, bool last);
 
+/* cornu_layer_trains for weights asked about in their order: *inner, 0 at first, is where the last
+ * one was found, and the search begins there. */
+bool cornu__layer_trains_next(const CornuLayer *layer, const CornuWeight *weight, int *inner);
+
 /* Records the penalties on trainable weights, added to the loss; each shard adds its part. */
 CornuStatus cornu__layer_penalize_weights(CornuLayer *layer, const CornuCall *call);
 

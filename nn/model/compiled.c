@@ -9,18 +9,18 @@
 /* Sets w[] to the variables of the weights that are trainable now, and returns their number. */
 static int list_trainable(const CornuModel *model, CornuVariable **w)
 {
-    int count = 0;
+    int count = 0, inner = 0;
     for (int i = 0; i < model->base.weight_count; i++)
-        if (cornu_layer_trains(&model->base, model->base.weights[i]))
+        if (cornu__layer_trains_next(&model->base, model->base.weights[i], &inner))
             w[count++] = model->base.weights[i]->variable;
     return count;
 }
 
 static void set_constraints(CornuModel *model)
 {
-    for (int i = 0, k = 0; i < model->base.weight_count; i++) {
+    for (int i = 0, k = 0, inner = 0; i < model->base.weight_count; i++) {
         const CornuWeight *weight = model->base.weights[i];
-        if (cornu_layer_trains(&model->base, weight))
+        if (cornu__layer_trains_next(&model->base, weight, &inner))
             cornu_optimizer_constrain(model->optimizer, k++, weight->constraint);
     }
 }

@@ -394,8 +394,8 @@ int64_t cornu_model_trainable_parameters(const CornuModel *model)
 {
     CORNU__NEED_OR(model, 0);
     int64_t count = 0;
-    for (int i = 0; i < model->base.weight_count; i++)
-        if (cornu_layer_trains(&model->base, model->base.weights[i]))
+    for (int i = 0, inner = 0; i < model->base.weight_count; i++)
+        if (cornu__layer_trains_next(&model->base, model->base.weights[i], &inner))
             count += cornu_type_count(model->base.weights[i]->type);
     return count;
 }
