@@ -221,14 +221,28 @@ static int nearest(CornuOnnx *to, int64_t from, int64_t count)
     return cast(to, one(to, "Floor", at), CORNU_ONNX_INT64);
 }
 
+/* How often each extent is in the result; false unless all are whole numbers. */
+static bool ratios(CornuShape from, CornuShape shape, const int64_t *order, float *times)
+{
+    bool whole = true;
+    for (int i = 0; i < shape.rank; i++) {
+        const bool resized = i > 0 && i + 1 < shape.rank;
+        times[order[i]] = resized ? (float)(shape.extent[i] / from.extent[i]) : 1.0f;
+        whole &= !resized || shape.extent[i] % from.extent[i] == 0;
+    }
+    return whole;
+}
+
 /* Which of two equally near pixels Resize takes depends on how a runtime rounds, so they are
- * gathered. Before opset 18 Resize takes the extents of all axes. */
+ * gathered. Before opset 18 Resize takes the extents of all axes. Whole ratios are written as such:
+ * onnxruntime 1.32 moves transposes past a Resize without its axes, and then refuses the extents. */
 static CornuStatus resize(const Op *op)
 {
     CornuOnnx *to = op->to;
     const int  rank = rank_of(op), given = cornu__onnx_operand(op, 0);
     const bool all = to->opset < 18;
     int64_t    order[CORNU_MAX_RANK], extents[CORNU_MAX_RANK];
+    float      times[CORNU_MAX_RANK];
     CornuShape from, shape;
     int        in[4] = { CORNU_ONNX_NONE }, x;
     if (!cornu__onnx_extents(op->program, op->out, &shape) ||
@@ -247,10 +261,14 @@ static CornuStatus resize(const Op *op)
         { .name = "mode", .text = "linear" },
         { .name = "axes", .integers = order + 1, .count = rank - 2 },
     };
+    const bool whole = ratios(from, shape, order, times);
     in[0] = x;
-    in[3] = all ? cornu__onnx_vector(to, extents, rank)
-                : cornu__onnx_vector(to, shape.extent + 1, rank - 2);
-    const int y = cornu__onnx_node(to, "Resize", in, 4, attributes, all ? 1 : 2, 1);
+    if (whole) in[2] = cornu__onnx_constant(to, cornu_array(times, CORNU_F32, rank));
+    else
+        in[3] = all ? cornu__onnx_vector(to, extents, rank)
+                    : cornu__onnx_vector(to, shape.extent + 1, rank - 2);
+    const int y = cornu__onnx_node(to, "Resize", in, whole ? 3 : 4, attributes,
+                                   all || whole ? 1 : 2, 1);
     return give(op, cornu__onnx_transpose(to, y, order, rank));
 }
 

@@ -241,6 +241,18 @@ static CornuModel *chain(void)
     return model;
 }
 
+/* A transpose stands before the Resize, and another may be moved to it. */
+static CornuModel *upscaled(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 6, 4, 1 });
+    CornuSymbol *y = cornu_call(cornu_conv2d(2, 3, .strides = { 2, 2 }, .padding = CORNU_SAME), x);
+    y = cornu_call(cornu_up_sampling2d(2, .interpolation = CORNU_BILINEAR),
+                   cornu_call(cornu_prelu(), y));
+    y = cornu_call(cornu_concatenate(), y, cornu_call(cornu_conv2d(2, 1), x));
+    return cornu_model(.inputs = { x }, .name = "upscaled",
+                       .outputs = { cornu_call(cornu_conv2d(1, 1), y) });
+}
+
 /* Branches of the same order of axes merge without a transpose; one merges with another order. */
 static CornuModel *residual(void)
 {
@@ -683,6 +695,7 @@ const OnnxCase onnx_cases[] = {
     { "tiles", onnx_tiles, "ScatterND 1" },
     { "transposed_convolutions", transposed_convolutions,
       "ConvTranspose 8 Transpose 9 constants 15" },
+    { "upscaled", upscaled, "Resize 1 PRelu 1 Conv 3" },
     { "volumes", volumes,
       "Conv 2 ConvTranspose 3 MaxPool 2 AveragePool 1" },
     { "windows_of_sequences", windows_of_sequences,
