@@ -5,6 +5,7 @@
 #include "../memory_internal.h"
 #include "../op_internal.h"
 #include "../ops/rules.h"
+#include "places.h"
 
 /* A value of the recorded program in one layout. */
 typedef struct {
@@ -26,6 +27,7 @@ typedef struct {
     const CornuMesh    *mesh;
     const CornuLayout  *layouts;   /* by input */
     unsigned            data;
+    int                *uses;      /* by value: how often it is an operand */
     int                *forms;     /* by value: as the op made it, then those it was brought to */
     Wish               *wishes;    /* by value */
     Form               *form;
@@ -34,6 +36,36 @@ typedef struct {
     CornuLayout        *have, *want;
     CornuValue         *in;
 } Partition;
+
+/* Room for what is known of the values of `from`, and for an op. */
+static CornuStatus reserve(Partition *p)
+{
+    const CornuProgram *from = p->from;
+    const size_t        most = (size_t)cornu__most_operands(from);
+    p->uses = cornu__allocate((size_t)from->value_count + 1, sizeof *p->uses);
+    p->forms = cornu__allocate((size_t)from->value_count + 1, sizeof *p->forms);
+    p->wishes = cornu__allocate((size_t)from->value_count + 1, sizeof *p->wishes);
+    p->types = cornu__allocate(most + 1, sizeof *p->types);
+    p->have = cornu__allocate(2 * (most + 1), sizeof *p->have);
+    p->in = cornu__allocate(most + 1, sizeof *p->in);
+    if (!p->uses || !p->forms || !p->wishes || !p->types || !p->have || !p->in)
+        return CORNU_ERR_MEMORY;
+    p->want = p->have + most + 1;
+    for (int i = 0; i < from->operand_count; i++) p->uses[from->operands[i]]++;
+    for (int i = 0; i < from->value_count; i++) p->forms[i] = -1;
+    return CORNU_OK;
+}
+
+static void release(Partition *p)
+{
+    cornu__release(p->uses);
+    cornu__release(p->forms);
+    cornu__release(p->form);
+    cornu__release(p->wishes);
+    cornu__release(p->types);
+    cornu__release(p->have);
+    cornu__release(p->in);
+}
 
 bool cornu__layout_equal(CornuLayout a, CornuLayout b)
 {
@@ -135,6 +167,11 @@ static CornuStatus add_up(Partition *p, CornuValue old, unsigned partial, CornuL
 
 static CornuStatus bring(Partition *p, CornuValue old, CornuLayout want, CornuValue *out);
 
+static CornuCutAxis cut_axis(const Partition *p, unsigned axes, int64_t extent)
+{
+    return (CornuCutAxis){ p->to, p->mesh, axes, extent };
+}
+
 /* A value that is made from little is made anew for a slice. */
 static CornuStatus make_again(Partition *p, CornuValue old, CornuLayout want, bool *made_again,
                               CornuValue *out)
@@ -153,6 +190,15 @@ static CornuStatus make_again(Partition *p, CornuValue old, CornuLayout want, bo
     for (int i = 0; i < op->in_count; i++)
         CORNU__TRY(bring(p, cornu_program_operands(p->from, op)[i], wanted[i], &in[i]));
     *made_again = true;
+    if (split.rows && op->id == CORNU_OP_IOTA) {
+        const CornuCutAxis cut = cut_axis(p, split.rows,
+                                          value->type.shape.extent[op->attributes.iota.axis]);
+        return cornu__own_iota(&cut, &split.attributes, out);
+    }
+    if (split.rows) {
+        const CornuCutAxis cut = cut_axis(p, split.rows, op->attributes.one_hot.depth);
+        return cornu__own_one_hot(&cut, op->attributes.one_hot.dtype, in[0], out);
+    }
     return cornu_program_record(p->to, op->id, &split.attributes, in, op->in_count, out);
 }
 
@@ -198,13 +244,13 @@ static void add_wish(Partition *p, CornuValue value, const CornuLayout *layout)
     else if (!layout || !cornu__layout_equal(wish->layout, *layout)) wish->readers = OTHERWISE;
 }
 
-/* The layout that an op element by element is computed in: its readers', or of an operand that is
- * an input, as a weight in its update. NULL: any. */
+/* The layout that an op element by element is computed in, and a sum over the shards: its readers',
+ * or of an operand that is an input, as a weight in its update. NULL: any. */
 static const CornuLayout *wished(const Partition *p, const CornuProgramOp *op)
 {
     const CornuValue *in = cornu_program_operands(p->from, op);
     const Wish       *wish = &p->wishes[op->out_first];
-    if (!cornu__split_goes_by_element(op->id)) return NULL;
+    if (!cornu__split_goes_by_element(op->id) && op->id != CORNU_OP_ALL_REDUCE) return NULL;
     if (wish->readers == ALIKE) return &wish->layout;
     for (int i = 0; i < op->in_count; i++) {
         const CornuProgramValue *value = &p->from->values[in[i]];
@@ -264,7 +310,93 @@ static bool adds_parts(const Partition *p, const CornuProgramOp *op)
     if (op->id != CORNU_OP_ADD) return false;
     const CornuValue *in = cornu_program_operands(p->from, op);
     const Form       *a = made(p, in[0]), *b = made(p, in[1]);
-    return a->partial && a->partial == b->partial && cornu__layout_equal(a->layout, b->layout);
+    return a->partial && a->partial == b->partial && cornu__layout_equal(a->layout, b->layout) &&
+           cornu_type_equal(type_of(p, a->value), type_of(p, b->value));
+}
+
+/* The axes over which the result stays partial: of a term that this op alone reads, and moves or
+ * adds up along axes, so that it may be added to others first. */
+static unsigned passes_parts(const Partition *p, const CornuProgramOp *op, const CornuLayout *want)
+{
+    const CornuValue *in = cornu_program_operands(p->from, op);
+    if (op->id != CORNU_OP_RESHAPE && op->id != CORNU_OP_TRANSPOSE && op->id != CORNU_OP_REDUCE_SUM)
+        return 0;
+    const Form *x = made(p, in[0]);
+    return p->uses[in[0]] == 1 && cornu__layout_equal(x->layout, *want) ? x->partial : 0;
+}
+
+/* The indices, operand 1, of a lookup in a slice of the rows. */
+static CornuStatus shift_indices(Partition *p, const CornuSplit *split)
+{
+    const CornuAttributes *attributes = split->call->attributes;
+    const bool    scatter = split->call->id == CORNU_OP_SCATTER_ROWS;
+    const bool    gradient = split->call->id == CORNU_OP_GATHER_GRAD;
+    const int64_t padded = scatter ? CORNU_PADDED_ABOVE
+                         : gradient ? attributes->gather_grad.padded : attributes->gather.padded;
+    const CornuType   *table = gradient ? &split->out[0] : &split->call->in[0];
+    const CornuCutAxis cut = cut_axis(p, split->rows, table->shape.extent[0]);
+    return cornu__own_places(&cut, padded, &p->in[1]);
+}
+
+/* Of the largest element of each slice, or its index, that of all. */
+static CornuStatus join(Partition *p, const CornuProgramOp *op, const CornuSplit *split)
+{
+    Form         *form = &p->form[p->forms[op->out_first]];
+    const int64_t axis = op->attributes.axis.axis;
+    if (op->id == CORNU_OP_REDUCE_MAX) {
+        const CornuCutAxis cut = cut_axis(p, split->largest, 0);
+        return cornu__join_max(&cut, &form->value);
+    }
+    const CornuCutAxis cut = cut_axis(p, split->largest, split->call->in[0].shape.extent[axis]);
+    return cornu__join_argmax(&cut, p->in[0], axis, &form->value);
+}
+
+static CornuStatus split_op(Partition *p, const CornuProgramOp *op);
+
+/* The ops that the op is made of, as a program whose inputs are the operands. */
+static CornuStatus split_inner(Partition *p, const CornuProgramOp *op, const CornuOpCall *call,
+                               CornuProgram *inner)
+{
+    const CornuValue *in = cornu_program_operands(p->from, op);
+    CornuValue        x[CORNU_MAX_INPUTS], out[CORNU_MAX_OUTPUTS], value;
+    Partition         q = { .from = inner, .to = p->to, .mesh = p->mesh, .data = p->data };
+    for (int i = 0; i < op->in_count; i++)
+        CORNU__TRY(cornu_program_copy_input(inner, p->from, in[i], &x[i]));
+    CORNU__TRY(cornu__op_rules(op->id)->decompose(inner, call, x, out));
+    CornuStatus status = reserve(&q);
+    for (int i = 0; i < op->in_count && !status; i++) {
+        const CornuLayout layout = made(p, in[i])->layout;
+        if (!(status = bring(p, in[i], layout, &value)))
+            status = add_form(&q, x[i], layout, 0, value);
+    }
+    for (int i = 0; i < inner->op_count && !status; i++) status = split_op(&q, &inner->ops[i]);
+    for (int i = 0; i < op->out_count && !status; i++) {
+        const Form *form = made(&q, out[i]);
+        status = add_form(p, op->out_first + i, form->layout, form->partial, form->value);
+    }
+    release(&q);
+    return status;
+}
+
+static CornuStatus expand(Partition *p, const CornuProgramOp *op, const CornuOpCall *call)
+{
+    CornuProgram *inner = cornu_program_create();
+    if (!inner) return cornu_error_take();
+    const CornuStatus status = split_inner(p, op, call, inner);
+    cornu_program_free(inner);
+    return status;
+}
+
+/* The cut in which one-hot rows were wanted before, if an operand is of these. */
+static CornuLayout of_one_hot(const Partition *p, const CornuProgramOp *op)
+{
+    const CornuValue *in = cornu_program_operands(p->from, op);
+    for (int i = 0; i < op->in_count; i++) {
+        const int producer = p->from->values[in[i]].op, other = made(p, in[i])->next;
+        if (producer >= 0 && other >= 0 && p->from->ops[producer].id == CORNU_OP_ONE_HOT)
+            return p->form[other].layout;
+    }
+    return (CornuLayout){ { 0 } };
 }
 
 static CornuStatus split_op(Partition *p, const CornuProgramOp *op)
@@ -284,9 +416,18 @@ static CornuStatus split_op(Partition *p, const CornuProgramOp *op)
                          .barred = operands_vary(p, op) ? p->data : 0 };
     if (p->wishes[op->out_first].readers == ALIKE)
         split.wish = p->wishes[op->out_first].layout;
+    else if (cornu__split_goes_by_element(op->id))
+        split.wish = of_one_hot(p, op);
     cornu__split(&split);
-    for (int i = 0; i < op->in_count; i++) CORNU__TRY(bring(p, in[i], p->want[i], &p->in[i]));
-    return record(p, op, &split.attributes, split.made, split.partial);
+    if (cornu__split_expands(&split)) return expand(p, op, &call);
+    const unsigned passed = passes_parts(p, op, p->want);
+    for (int i = 0; i < op->in_count && !passed; i++)
+        CORNU__TRY(bring(p, in[i], p->want[i], &p->in[i]));
+    split.partial |= passed;
+    if (passed && op->id == CORNU_OP_REDUCE_SUM) split.attributes.reduce.widen = 1;
+    if (split.rows) CORNU__TRY(shift_indices(p, &split));
+    CORNU__TRY(record(p, op, &split.attributes, split.made, split.partial));
+    return split.largest ? join(p, op, &split) : CORNU_OK;
 }
 
 /* An op between the shards that the program was recorded for becomes one along the axes that share
@@ -343,17 +484,9 @@ static CornuStatus declare_outputs(Partition *p)
 static CornuStatus partition(Partition *p)
 {
     const CornuProgram *from = p->from;
-    const size_t        most = (size_t)cornu__most_operands(from);
     p->to = cornu_program_create();
-    p->forms = cornu__allocate((size_t)from->value_count + 1, sizeof *p->forms);
-    p->wishes = cornu__allocate((size_t)from->value_count + 1, sizeof *p->wishes);
-    p->types = cornu__allocate(most + 1, sizeof *p->types);
-    p->have = cornu__allocate(2 * (most + 1), sizeof *p->have);
-    p->in = cornu__allocate(most + 1, sizeof *p->in);
     if (!p->to) return cornu_error_take();
-    if (!p->forms || !p->wishes || !p->types || !p->have || !p->in) return CORNU_ERR_MEMORY;
-    p->want = p->have + most + 1;
-    for (int i = 0; i < from->value_count; i++) p->forms[i] = -1;
+    CORNU__TRY(reserve(p));
     find_wishes(p);
     CORNU__TRY(declare_inputs(p));
     for (int i = 0; i < from->op_count; i++) {
@@ -370,12 +503,7 @@ CornuProgram *cornu__partition(const CornuProgram *program, const CornuMesh *mes
 {
     Partition   p = { .from = program, .mesh = mesh, .data = data, .layouts = layouts };
     CornuStatus status = partition(&p);
-    cornu__release(p.forms);
-    cornu__release(p.form);
-    cornu__release(p.wishes);
-    cornu__release(p.types);
-    cornu__release(p.have);
-    cornu__release(p.in);
+    release(&p);
     if (!status) return p.to;
     cornu_program_free(p.to);
     return cornu__null();

@@ -81,11 +81,40 @@ static bool reduce_sum(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
     return true;
 }
 
-/* The features of rows, not the rows. */
+/* The largest of each slice; they are compared afterwards. */
+static bool largest(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    cornu__axes_rules[cornu__op_reads(c->call->id)](c, to);
+    for (int i = 0; i < rank_in(c); i++)
+        if (to[i] == CORNU_AXIS_READ) to[i] = SUMMED;
+    return true;
+}
+
+/* Of a slice of the table's rows each shard gives its own, and zeros for the others. */
+static bool gather(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    const CornuDtype dtype = c->out->dtype;
+    cornu__axes_rules[CORNU_READS_GATHER](c, to);
+    if (c->operand == 0 && (cornu_dtype_is_float(dtype) || dtype == CORNU_I64 ||
+                            dtype == CORNU_I32))
+        to[0] = SUMMED;
+    return true;
+}
+
+/* The features of rows. Slices of the rows themselves are made where they are wished. */
 static bool gather_grad(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
 {
     read_all(c, to);
-    if (c->operand == 1) to[rank_in(c) - 1] = 1;
+    if (c->operand == 0) to[rank_in(c) - 1] = 1;
+    return true;
+}
+
+/* Table (V, C), indices (N) and the rows (N, C) that they get. */
+static bool scatter_rows(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    read_all(c, to);
+    if (c->operand == 0) to[0] = 0;
+    if (c->operand != 1) to[1] = 1;
     return true;
 }
 
@@ -106,11 +135,15 @@ static Rule *const own[CORNU_OP_COUNT] = {
     [CORNU_OP_CONV2D_GRAD_INPUT] = conv2d_grad_input,
     [CORNU_OP_CONV2D_GRAD_FILTER] = conv2d_grad_filter,
     [CORNU_OP_REDUCE_SUM] = reduce_sum,
+    [CORNU_OP_REDUCE_MAX] = largest,
+    [CORNU_OP_ARGMAX] = largest,
     [CORNU_OP_MAX_POOL2D_GRAD] = channels,
     [CORNU_OP_AVERAGE_POOL2D_GRAD] = channels,
     [CORNU_OP_BATCH_NORM] = channels,
     [CORNU_OP_BATCH_NORM_GRAD] = channels,
+    [CORNU_OP_GATHER] = gather,
     [CORNU_OP_GATHER_GRAD] = gather_grad,
+    [CORNU_OP_SCATTER_ROWS] = scatter_rows,
     [CORNU_OP_MOMENTUM_UPDATE] = same_shape,
     [CORNU_OP_RMSPROP_UPDATE] = same_shape,
     [CORNU_OP_ADAM_UPDATE] = same_shape,
@@ -217,16 +250,32 @@ static void keep_digits(CornuSplit *s)
     }
 }
 
-/* Attributes that repeat extents of the results, or their dtype. */
+/* Attributes that repeat extents of the results, or their dtype; of lookups in a slice of the rows
+ * also which index is of no row. */
 static void adapt(CornuSplit *s)
 {
     s->attributes = *s->call->attributes;
+    s->rows = 0;
     keep_digits(s);
     switch (s->call->id) {
+    case CORNU_OP_GATHER:
+        s->rows = s->partial;
+        if (s->rows) s->attributes.gather.padded = CORNU_PADDED_ABOVE;
+        break;
+    case CORNU_OP_GATHER_GRAD:
+        s->rows = s->made[0].cut[0];
+        s->attributes.gather_grad.rows /= parts(s, s->rows);
+        if (s->rows) s->attributes.gather_grad.padded = CORNU_PADDED_ABOVE;
+        break;
+    case CORNU_OP_SCATTER_ROWS: s->rows = s->made[0].cut[0]; break;
+    case CORNU_OP_ONE_HOT: s->rows = s->made[0].cut[s->out[0].shape.rank - 1]; break;
     case CORNU_OP_BROADCAST: case CORNU_OP_RESHAPE:
         divide(s, s->attributes.shape.extents);
         break;
-    case CORNU_OP_IOTA:  divide(s, s->attributes.iota.extents); break;
+    case CORNU_OP_IOTA:
+        divide(s, s->attributes.iota.extents);
+        s->rows = s->made[0].cut[s->attributes.iota.axis];
+        break;
     case CORNU_OP_SLICE: divide(s, s->attributes.slice.sizes); break;
     default: break;
     }
@@ -255,12 +304,15 @@ static bool make_result(CornuSplit *s, int result)
     return true;
 }
 
-/* Grants the wish as far as operands have not decided otherwise. */
+/* Grants the wish as far as operands have not decided otherwise: to ops element by element, and to
+ * the gradients of weights, which are products, and of the tables of lookups. */
 static void grant(CornuSplit *s, unsigned used)
 {
-    const bool decided = cornu__layout_axes(s->made[0]) || s->partial;
+    const CornuOpId id = s->call->id;
+    const bool      decided = cornu__layout_axes(s->made[0]) || s->partial;
     if (decided || (cornu__layout_axes(s->wish) & (used | s->barred))) return;
-    if (cornu__split_goes_by_element(s->call->id)) s->made[0] = s->wish;
+    if (cornu__split_goes_by_element(id) || id == CORNU_OP_MATMUL || id == CORNU_OP_GATHER_GRAD)
+        s->made[0] = s->wish;
 }
 
 void cornu__split(CornuSplit *s)
@@ -281,7 +333,19 @@ void cornu__split(CornuSplit *s)
         if (known) ask(s, i, to);
         else s->want[i] = (CornuLayout){ { 0 } };
     }
+    s->largest = own[s->call->id] == largest ? s->partial : 0;
+    if (s->largest) s->partial = 0;
     adapt(s);
+}
+
+bool cornu__split_expands(const CornuSplit *s)
+{
+    const CornuOpId id = s->call->id;
+    bool            gathers = false;
+    for (int i = 0; i < s->call->in_count; i++)
+        gathers |= (cornu__layout_axes(s->have[i]) & ~cornu__layout_axes(s->want[i])) != 0;
+    return gathers && (id == CORNU_OP_SOFTMAX || id == CORNU_OP_LOG_SOFTMAX ||
+                       id == CORNU_OP_SPARSE_CROSS_ENTROPY || id == CORNU_OP_DROPOUT);
 }
 
 bool cornu__split_for(CornuSplit *s, CornuLayout made)
@@ -289,8 +353,9 @@ bool cornu__split_for(CornuSplit *s, CornuLayout made)
     int to[CORNU_MAX_RANK];
     s->made[0] = made;
     s->partial = 0;
-    if (s->call->id == CORNU_OP_IOTA && made.cut[s->call->attributes->iota.axis]) return false;
-    if (s->call->id != CORNU_OP_IOTA && s->call->id != CORNU_OP_BROADCAST) return false;
+    if (s->call->id != CORNU_OP_IOTA && s->call->id != CORNU_OP_BROADCAST &&
+        s->call->id != CORNU_OP_ONE_HOT)
+        return false;
     for (int i = 0; i < s->call->in_count; i++) {
         axes_of(s, i, to);
         ask(s, i, to);

@@ -18,10 +18,15 @@ typedef struct {
     CornuLayout       *want;              /* of the operands; room for all */
     CornuLayout        made[CORNU_MAX_OUTPUTS];   /* of the results */
     unsigned           partial;           /* axes over which they are still to be summed */
+    unsigned           largest;           /* over which they are the largest of each slice */
+    unsigned           rows;              /* which cut the axis that the op has places of */
     CornuAttributes    attributes;        /* of the op on slices */
 } CornuSplit;
 
 void cornu__split(CornuSplit *split);
+
+/* Whether the op, which would gather an operand, keeps its cut as the ops that it is made of. */
+bool cornu__split_expands(const CornuSplit *split);
 
 /* Whether an element of a result is made of those at its place of the operands of its shape. */
 bool cornu__split_goes_by_element(CornuOpId id);

@@ -14,7 +14,7 @@
 #include "../../../tensor/graph_internal.h"
 #include "../../../tensor/ops.h"
 
-enum { ROWS = 4, DATA = 2, MOST = 16, LARGEST = 1 << 14 };
+enum { ROWS = 4, DATA = 2, MOST = 16, LARGEST = 1 << 14, CLASSES = 12, TIMES = 5 };
 
 /* What every shard is fed: whole inputs, and of each input that varies one for each data shard. */
 typedef struct {
@@ -32,7 +32,9 @@ static void fill(Recorded *r)
         const CornuProgramValue *value = &r->program->values[r->program->inputs[i]];
         const int64_t            n = count_of(value->type) * (value->varies ? DATA : 1);
         r->in[i] = malloc((size_t)n * sizeof(double));
-        for (int64_t k = 0; k < n; k++) r->in[i][k] = number(i, k);
+        const bool               counts = !cornu_dtype_is_float(value->type.dtype);
+        for (int64_t k = 0; k < n; k++)
+            r->in[i][k] = counts ? (double)((7 * k + i) % CLASSES) : number(i, k);
     }
 }
 
@@ -278,11 +280,127 @@ static void filters(void **state)
     compare(program, &batch_model, 1, layouts, 4, 2);
 }
 
+/* ---- Axes that are numbered ---- */
+
+static CornuTensor *input(Network *n, CornuType type)
+{
+    return cornu__graph_add_input(n->graph, type, true, (CornuGraphInput){ 0 });
+}
+
+/* Rows of a table that is cut along them: the shards' terms are summed, and nothing is gathered but
+ * the new table, which is fetched. Along its features: nothing is exchanged at the lookup. */
+static void lookups(void **state)
+{
+    (void)state;
+    const CornuLayout cuts[3] = { { { 2 } }, { { 0, 2 } }, { { 2, 0 } } };
+    const int         sums[3] = { 4, 3, 4 }, gathers[3] = { 1, 2, 1 };
+    for (int i = 0; i < 3; i++) {
+        Network           n = begin(cornu_type(CORNU_I32, ROWS, TIMES));
+        CornuTensor      *y = cornu_op_gather(weight(&n, cornu_shape(CLASSES, 8)), n.x);
+        const CornuLayout layouts[3] = { { { 0 } }, cuts[i] };
+        compare(end(&n, cornu_op_tanh(cornu_op_add(y, cornu_op_broadcast(
+                    weight(&n, cornu_shape(8)), cornu_tensor_shape(y))))), &batch_model, 1, layouts,
+                sums[i], gathers[i]);
+    }
+}
+
+/* The classes of a loss in slices. */
+static void classes(void **state)
+{
+    (void)state;
+    Network      n = begin(cornu_type(CORNU_F32, ROWS, 16));
+    CornuTensor *labels = input(&n, cornu_type(CORNU_I32, ROWS));
+    CornuTensor *logits = dense(&n, n.x, CLASSES);
+    const CornuLayout layouts[4] = { { { 0 } }, { { 0 } }, { { 0, 2 } }, { { 2 } } };
+    compare(end(&n, cornu_op_sparse_cross_entropy(logits, labels)), &batch_model, 1, layouts, 6, 3);
+}
+
+/* ---- The largest of slices ---- */
+
+/* Fetches, for rows of 12 numbers that are products with a cut kernel, where the largest is. */
+static CornuProgram *found(Network *n, CornuTensor *x)
+{
+    CornuTensor  *fetched[2] = { cornu_op_argmax(x, 1),
+                                 cornu_op_reduce_max(x, 1 << 1, false) };
+    CornuProgram *program = cornu__graph_lowered(n->graph, fetched, 2);
+    if (!program) fail_msg("%s", cornu_error_message());
+    cornu_graph_free(n->graph);
+    cornu_device_close(n->device);
+    return program;
+}
+
+/* The first of equal ones, wherever the slices end, and NaN before all. */
+static void largest(void **state)
+{
+    (void)state;
+    static const double rows[6][CLASSES] = {
+        { 0, 1, 2, 5, 4, 5, 5, 3, 2, 1, 0, 5 },    { -1, -2, -1, -9, -8, -1, -3, -1, -1, -7, -1, -2 },
+        { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },    { 1, 2, 3, 4, NAN, 9, NAN, 1, 2, 3, 4, 5 },
+        { -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY,
+          -INFINITY, -INFINITY, -INFINITY, -INFINITY }, { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 },
+    };
+    static const double index[6] = { 3, 0, 0, 4, 0, 11 };
+    const CornuLayout   layouts[1] = { { { 0, 2 } } };
+    Network             n = { .device = cornu_device_open("cpu", .shards = DATA) };
+    n.graph = cornu_graph_create(n.device);
+    Recorded      r = { .program = found(&n, weight(&n, cornu_shape(6, CLASSES))) };
+    CornuProgram *parts = cornu__partition(r.program, &batch_model, 1, layouts);
+    r.in[0] = malloc(sizeof rows);
+    memcpy(r.in[0], rows, sizeof rows);
+    run(&r, parts, &batch_model, 1, layouts);
+    for (int i = 0; i < 6; i++) {
+        const double most = rows[i][(int)index[i]];
+        assert_true(r.out[0][i] == index[i]);
+        assert_true(isnan(most) ? isnan(r.out[1][i]) : r.out[1][i] == most);
+    }
+    free(r.in[0]), free(r.out[0]), free(r.out[1]);
+    cornu_program_free(parts);
+    cornu_program_free(r.program);
+}
+
+/* Rows of a cut table that are replaced, and one that there is not. */
+static void replaced_rows(void **state)
+{
+    (void)state;
+    const CornuLayout cuts[3] = { { { 2 } }, { { 0, 2 } }, { { 0 } } };
+    for (int i = 0; i < 3; i++) {
+        static const double at[4] = { 7, 12, 0, 11 };
+        const CornuMesh     one = { 1, { DATA }, { "batch" } };
+        const CornuLayout   layouts[3] = { cuts[i], { { 0 } }, { { 0 } } };
+        static const CornuLayout whole[3];
+        Network             n = { .device = cornu_device_open("cpu", .shards = DATA) };
+        n.graph = cornu_graph_create(n.device);
+        CornuTensor  *table = weight(&n, cornu_shape(CLASSES, 8));
+        CornuTensor  *rows = cornu__graph_parameter(n.graph, cornu_type(CORNU_I32, 4));
+        CornuTensor  *y = cornu_op_scatter_rows(table, rows, weight(&n, cornu_shape(4, 8)));
+        CornuTensor  *fetched[2] = { y, cornu_op_gather_rows(table, rows) };
+        CornuProgram *program = cornu__graph_lowered(n.graph, fetched, 2);
+        if (!program) fail_msg("%s", cornu_error_message());
+        CornuProgram *parts = cornu__partition(program, &batch_model, 1, layouts);
+        Recorded      r = { .program = program }, s = { .program = program };
+        fill(&r);
+        memcpy(r.in[1], at, sizeof at);
+        memcpy(s.in, r.in, sizeof s.in);
+        run(&r, program, &one, 1, whole);
+        run(&s, parts, &batch_model, 1, layouts);
+        for (int k = 0; k < CLASSES * 8; k++) assert_true(r.out[0][k] == s.out[0][k]);
+        for (int k = 0; k < 4 * 8; k++) assert_true(r.out[1][k] == s.out[1][k]);
+        for (int k = 0; k < 3; k++) free(r.in[k]);
+        for (int k = 0; k < 2; k++) free(r.out[k]), free(s.out[k]);
+        cornu_program_free(parts);
+        cornu_program_free(program);
+        cornu_graph_free(n.graph);
+        cornu_device_close(n.device);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(column_then_row), cmocka_unit_test(along_the_batch),
         cmocka_unit_test(row_then_column), cmocka_unit_test(heads), cmocka_unit_test(filters),
+        cmocka_unit_test(lookups), cmocka_unit_test(classes),
+        cmocka_unit_test(largest), cmocka_unit_test(replaced_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,12 +19,13 @@ enum { ROWS = 64, BATCH = 16, EPOCHS = 2, CLASSES = 8, FEATURES = 12, SIDE = 8, 
        WORDS = 24 };
 
 static float   x[ROWS * SIDE * SIDE * 3];
-static int32_t words[ROWS * TIMES], classes[ROWS];
+static int32_t words[ROWS * TIMES], next_words[ROWS * TIMES], classes[ROWS];
 
 static void make_data(void)
 {
     for (int i = 0; i < ROWS * SIDE * SIDE * 3; i++) x[i] = (float)(i * 37 % 101) / 50.0f - 1.0f;
     for (int i = 0; i < ROWS * TIMES; i++) words[i] = (i * 29 + i / 7) % WORDS;
+    for (int i = 0; i < ROWS * TIMES; i++) next_words[i] = (words[i] * 5 + 1 + i % 2) % WORDS;
     for (int i = 0; i < ROWS; i++) classes[i] = (i * 5 + i / 3) % CLASSES;
 }
 
@@ -93,6 +94,48 @@ static const CornuLayoutRow gpt_cut[] = {
     { "down/kernel", { "model" } }, { "embedding", { NULL, "model" } }, { 0 }
 };
 
+/* A text's next words: the vocabulary is an axis of the table and of the result. */
+static CornuModel *writer(void)
+{
+    CornuSymbol *text = cornu_input(.shape = { TIMES }, .name = "text");
+    CornuSymbol *h = cornu_call(cornu_embedding(WORDS, 16, .name = "embedding"), text);
+    CornuSymbol *y = cornu_call(cornu_multi_head_attention(8, 4, .use_causal_mask = true,
+                                                           .dropout = 0.1, .name = "heads"), h);
+    h = cornu_call(cornu_layer_normalization(.name = "norm"), cornu_call(cornu_add(), h, y));
+    y = cornu_call(cornu_dense(32, .activation = CORNU_GELU, .name = "up"), h);
+    y = cornu_call(cornu_dense(16, .name = "down"), cornu_call(cornu_dropout(0.2), y));
+    h = cornu_call(cornu_add(), h, y);
+    return cornu_model(.inputs = { text }, .name = "writer",
+                       .outputs = { cornu_call(cornu_dense(WORDS, .activation = CORNU_SOFTMAX,
+                                                           .name = "out"), h) });
+}
+
+static const CornuLayoutRow writer_cut[] = {
+    { "embedding", { "model" } },
+    { "heads/(query|key|value)/kernel", { NULL, "model" } },
+    { "heads/(query|key|value)/bias", { "model" } },
+    { "heads/attention_output/kernel", { "model" } },
+    { "up/kernel", { NULL, "model" } }, { "up/bias", { "model" } }, { "down/kernel", { "model" } },
+    { "out/kernel", { NULL, "model" } }, { "out/bias", { "model" } }, { 0 }
+};
+
+/* Recurrent layers, units of all gates in slices. */
+static CornuModel *recurrent(void)
+{
+    CornuModel *model = cornu_sequential(.name = "recurrent", .input_shape = { TIMES });
+    cornu_model_add(model, cornu_embedding(WORDS, 8, .name = "embedding"));
+    cornu_model_add(model, cornu_lstm(16, .return_sequences = true, .name = "lstm"));
+    cornu_model_add(model, cornu_gru(8, .return_sequences = true, .name = "gru"));
+    cornu_model_add(model, cornu_simple_rnn(8, .return_sequences = true, .name = "rnn"));
+    cornu_model_add(model, cornu_dense(WORDS, .activation = CORNU_SOFTMAX, .name = "out"));
+    return model;
+}
+
+static const CornuLayoutRow recurrent_cut[] = {
+    { "embedding", { "model" } }, { "(lstm|gru|rnn)/.*kernel", { NULL, "model" } },
+    { "out/kernel", { NULL, "model" } }, { "out/bias", { "model" } }, { 0 }
+};
+
 /* Everything along the batch, what others call fully sharded. */
 static const CornuLayoutRow sharded[] = {
     { "/kernel$", { NULL, "batch" } }, { "(up|out)/bias|norm/(gamma|beta)", { "batch" } }, { 0 }
@@ -122,22 +165,43 @@ static const Case cases[] = {
     { gpt, sgd, gpt_cut, 2, 4, "cpu" },     { gpt, sgd, gpt_cut, 1, 8, "cpu" },
     { gpt, adam, gpt_cut, 4, 2, "cpu" },    { mlp, sgd, mlp_cut, 2, 4, "tpu" },
     { cnn, sgd, cnn_cut, 2, 2, "tpu" },     { gpt, clipped, gpt_cut, 2, 2, "tpu" },
+    { writer, adam, writer_cut, 2, 4, "cpu" },    { writer, clipped, writer_cut, 1, 4, "cpu" },
+    { writer, sgd, writer_cut, 4, 2, "tpu" },     { recurrent, adam, recurrent_cut, 2, 4, "cpu" },
+    { recurrent, clipped, recurrent_cut, 1, 8, "cpu" },
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
 /* ---- Training ---- */
 
+/* Whether it tells each word's next. */
+static bool writes(const Case *c) { return c->layers == writer || c->layers == recurrent; }
+
 static CornuArray inputs_of(const Case *c)
 {
-    if (c->layers == gpt) return cornu_array(words, CORNU_I32, ROWS, TIMES);
+    if (c->layers == gpt || writes(c)) return cornu_array(words, CORNU_I32, ROWS, TIMES);
     if (c->layers == mlp) return cornu_array(x, CORNU_F32, ROWS, FEATURES);
     return cornu_array(x, CORNU_F32, ROWS, SIDE, SIDE, 3);
 }
 
+static CornuArray labels_of(const Case *c)
+{
+    return writes(c) ? cornu_array(next_words, CORNU_I32, ROWS, TIMES)
+                     : cornu_array(classes, CORNU_I32, ROWS);
+}
+
+static int predicted(const Case *c) { return writes(c) ? ROWS * TIMES * WORDS : ROWS * CLASSES; }
+
+static CornuArray predictions_of(const Case *c, float *to)
+{
+    return writes(c) ? cornu_array(to, CORNU_F32, ROWS, TIMES, WORDS)
+                     : cornu_array(to, CORNU_F32, ROWS, CLASSES);
+}
+
 /* What a training comes to. */
 typedef struct {
-    double loss[EPOCHS], gradient[EPOCHS];
-    float  predictions[ROWS * CLASSES];
+    double loss[EPOCHS];
+    double accuracy[EPOCHS];
+    float  predictions[ROWS * TIMES * WORDS];
 } Outcome;
 
 /* Trains on the device, and keeps the weights' bytes as results if a rank does so. */
@@ -150,13 +214,16 @@ static CornuStatus train(const Case *c, CornuDevice *device, Outcome *outcome, b
                              .metrics = { CORNU_ACCURACY },
                              .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY));
     CornuHistory *history = cornu_fit(model, .x = inputs_of(c), .epochs = EPOCHS,
-                                      .y = cornu_array(classes, CORNU_I32, ROWS),
+                                      .y = labels_of(c),
                                       .batch_size = BATCH, .verbose = CORNU_SILENT);
     if (!history) return cornu_error_take();
-    for (int e = 0; e < EPOCHS; e++) outcome->loss[e] = cornu_history_get(history, "loss", e);
+    for (int e = 0; e < EPOCHS; e++) {
+        outcome->loss[e] = cornu_history_get(history, "loss", e);
+        outcome->accuracy[e] = cornu_history_get(history, "accuracy", e);
+    }
     cornu_history_free(history);
     CORNU__TRY(cornu_predict(model, .x = inputs_of(c), .verbose = CORNU_SILENT,
-                             .to = cornu_array(outcome->predictions, CORNU_F32, ROWS, CLASSES)));
+                             .to = predictions_of(c, outcome->predictions)));
     for (int i = 0; i < cornu_model_weight_count(model) && keeps; i++) {
         const CornuWeight *w = cornu_model_weight(model, i);
         static float       values[1 << 16];
@@ -192,7 +259,11 @@ static void expect_as_without(const Case *c, const char *what, double bound)
         if (fabs(plain.loss[e] - cut.loss[e]) > bound)
             fail_msg("%s, epoch %d: loss %.9g, %.9g without a mesh", what, e, cut.loss[e],
                      plain.loss[e]);
-    for (int i = 0; i < ROWS * CLASSES; i++)
+    for (int e = 0; e < EPOCHS && bound < 1e-2; e++)
+        if (fabs(plain.accuracy[e] - cut.accuracy[e]) > 1e-12)
+            fail_msg("%s, epoch %d: accuracy %.9g, %.9g without a mesh", what, e, cut.accuracy[e],
+                     plain.accuracy[e]);
+    for (int i = 0; i < predicted(c); i++)
         if (fabsf(plain.predictions[i] - cut.predictions[i]) > (float)bound)
             fail_msg("%s: prediction %d is %.9g, %.9g without a mesh", what, i,
                      (double)cut.predictions[i], (double)plain.predictions[i]);
@@ -219,6 +290,8 @@ static void pjrt_agrees(void **state)
         { mlp, adam, mlp_cut, 2, 4, NULL }, { mlp, clipped, mlp_cut, 4, 2, NULL },
         { mlp, adam, sharded, 4, 1, NULL }, { cnn, sgd, cnn_cut, 2, 4, NULL },
         { gpt, sgd, gpt_cut, 2, 4, NULL },  { gpt, adam, gpt_cut, 1, 8, NULL },
+        { writer, adam, writer_cut, 2, 4, NULL },
+        { recurrent, adam, recurrent_cut, 2, 4, NULL },
     };
     char what[32];
     if (pjrt_most_shards() < 8) SKIP_FOR("pjrt: eight devices");
@@ -294,7 +367,7 @@ static CornuStatus train_all(CornuProcesses *processes)
 {
     char name[64];
     for (const Case *c = cases; c < cases + CASES; c++) {
-        Outcome      outcome;
+        Outcome      outcome = { .loss = { 0 } };
         CornuDevice *device = open_mesh(c, processes);
         if (!device) return cornu_error_take();
         CORNU__TRY(train(c, device, &outcome, true));
@@ -354,12 +427,41 @@ static void errors(void **state)
                  "layout of up/(: expected a path or a regular expression");
 }
 
+/* A word or a label that there is not fails the step as without a mesh, whichever shard has it. */
+static void wrong_places(void **state)
+{
+    (void)state;
+    const Case c = { .layout_map = writer_cut, .batch = 2, .model = 4, .device = "cpu" };
+    for (int i = 0; i < 3; i++) {
+        static const int32_t wrong[] = { WORDS, -1, WORDS + 100 };
+        CornuDevice *device = open_mesh(&c, NULL);
+        CornuModel  *model = writer();
+        int32_t      text[2][BATCH * TIMES] = { { 0 } };
+        double       loss;
+        text[i % 2][13] = wrong[i];
+        assert_int_equal(cornu_compile(model, .device = device,
+                                       .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY), CORNU_OK);
+        assert_int_equal(cornu_train_on_batch(model, .values = &loss,
+                             .x = cornu_array(text[0], CORNU_I32, BATCH, TIMES),
+                             .y = cornu_array(text[1], CORNU_I32, BATCH, TIMES)), CORNU_ERR_VALUE);
+        char text_of[64];
+        snprintf(text_of, sizeof text_of, "%d", (int)wrong[i]);
+        if (!strstr(cornu_error_message(), text_of) || getenv("PRINT"))
+            print_message("%s\n", cornu_error_message());
+        assert_non_null(strstr(cornu_error_message(), text_of));
+        cornu_error_take();
+        cornu_model_free(model);
+        cornu_device_close(device);
+    }
+}
+
 int main(void)
 {
     make_data();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(processes_agree), cmocka_unit_test(layouts_agree),
         cmocka_unit_test(pjrt_agrees), cmocka_unit_test(keras_agrees), cmocka_unit_test(errors),
+        cmocka_unit_test(wrong_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

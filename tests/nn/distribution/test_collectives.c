@@ -1,0 +1,150 @@
+/* What the shards of a mesh exchange along the axis that cuts a model, in a step of its training. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../../nn/cornu.h"
+#include "../../../nn/model/model_internal.h"
+#include "../../../tensor/graph_internal.h"
+
+enum { BATCH = 8, TIMES = 6, WORDS = 24, WIDTH = 16, MODEL = 2 };   /* MODEL: the axis, by bits */
+
+/* A line for each exchange over the axis, in the program's order, with the layer that it is for. */
+static void list(const CornuProgram *program, char *text, size_t size)
+{
+    CornuText type;
+    for (int i = 0; i < program->op_count; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        if (!cornu__crosses(op->id) || op->attributes.shards.axes != MODEL) continue;
+        const size_t at = strlen(text);
+        snprintf(text + at, size - at, "%s %s    %s\n", cornu_op_name(op->id),
+                 cornu_type_print(&type, cornu_program_type(program, op->out_first)), op->scope);
+    }
+}
+
+/* Trains a step over a mesh of 2 by 4. */
+static void expect(CornuModel *model, const CornuLayoutRow *rows, CornuArray x, CornuArray y,
+                   CornuLoss *loss, const char *expected)
+{
+    char           text[2000] = "";
+    double         value;
+    CornuStrategy *parallel = cornu_model_parallel(
+        .mesh = cornu_device_mesh(.shape = { 2, 4 }), .layout_map = rows);
+    CornuStatus status = CORNU_ERR_ARGUMENT;
+    CORNU_SCOPE(parallel)
+        status = cornu_compile(model, .optimizer = cornu_adam(.learning_rate = 0.01),
+                               .loss = loss);
+    if (status || cornu_train_on_batch(model, .x = x, .y = y, .values = &value))
+        fail_msg("%s", cornu_error_message());
+    list(cornu_graph_program(model->steps->graph), text, sizeof text);
+    if (getenv("PRINT")) cornu_program_print(cornu_graph_program(model->steps->graph), stdout);
+    if (strcmp(text, expected)) fail_msg("exchanges\n%sexpected\n%s", text, expected);
+    cornu_model_free(model);
+    cornu_strategy_free(parallel);
+}
+
+static float   features[BATCH * TIMES * WIDTH];
+static int32_t words[BATCH * TIMES];
+
+static CornuArray vectors(void) { return cornu_array(features, CORNU_F32, BATCH, WIDTH); }
+static CornuArray series(void) { return cornu_array(features, CORNU_F32, BATCH, TIMES, WIDTH); }
+static CornuArray texts(void) { return cornu_array(words, CORNU_I32, BATCH, TIMES); }
+
+static const CornuLayoutRow block[] = {
+    { "heads/(query|key|value)/kernel", { NULL, "model" } },
+    { "heads/(query|key|value)/bias", { "model" } },
+    { "heads/attention_output/kernel", { "model" } },
+    { "up/kernel", { NULL, "model" } }, { "up/bias", { "model" } },
+    { "down/kernel", { "model" } }, { 0 }
+};
+
+/* A column split, then a row split: a sum forward, one backward. */
+static void two_layers(void **state)
+{
+    (void)state;
+    CornuModel *model = cornu_sequential(.name = "mlp", .input_shape = { WIDTH });
+    cornu_model_add(model, cornu_dense(WIDTH, .name = "first"));
+    cornu_model_add(model, cornu_dense(32, .activation = CORNU_RELU, .name = "up"));
+    cornu_model_add(model, cornu_dense(WIDTH, .name = "down"));
+    expect(model, block + 3, vectors(), vectors(), cornu_mean_squared_error(),
+           "all_reduce f32 (4, 16)    down\n"
+           "all_reduce f32 (4, 16)    first/gradient\n");
+}
+
+/* Heads and the hidden layer: two forward, two backward. */
+static void transformer_block(void **state)
+{
+    (void)state;
+    CornuSymbol *x = cornu_input(.shape = { TIMES, WIDTH });
+    CornuSymbol *h = cornu_call(cornu_dense(WIDTH, .name = "first"), x);
+    CornuSymbol *y = cornu_call(cornu_multi_head_attention(8, 4, .dropout = 0.1, .name = "heads"),
+                                cornu_call(cornu_layer_normalization(), h));
+    h = cornu_call(cornu_add(), h, y);
+    y = cornu_call(cornu_layer_normalization(), h);
+    y = cornu_call(cornu_dense(64, .activation = CORNU_GELU, .name = "up"), y);
+    y = cornu_call(cornu_dense(WIDTH, .name = "down"), cornu_call(cornu_dropout(0.1), y));
+    h = cornu_call(cornu_add(), h, y);
+    expect(cornu_model(.inputs = { x }, .outputs = { h }), block, series(), series(),
+           cornu_mean_squared_error(),
+           "all_reduce f32 (24, 16)    heads\n"
+           "all_reduce f32 (24, 16)    down\n"
+           "all_reduce f32 (4, 6, 16)    layer_normalization_1/gradient\n"
+           "all_reduce f32 (4, 6, 16)    layer_normalization/gradient\n");
+}
+
+/* The vocabulary in slices: of the table's rows the sum that has each text's; of logits numbers by
+ * row, the largest, the sum of exponentials, the label's and the sum of the gradient; none of the
+ * logits, nor of the gradients of table and kernel. */
+static void vocabulary(void **state)
+{
+    (void)state;
+    static const CornuLayoutRow rows[] = {
+        { "embedding", { "model" } }, { "out/kernel", { NULL, "model" } },
+        { "out/bias", { "model" } }, { 0 }
+    };
+    CornuModel *model = cornu_sequential(.name = "words", .input_shape = { TIMES });
+    cornu_model_add(model, cornu_embedding(WORDS, WIDTH, .name = "embedding"));
+    cornu_model_add(model, cornu_dense(WORDS, .name = "out"));
+    expect(model, rows, texts(), texts(),
+           cornu_sparse_categorical_crossentropy(.from_logits = true),
+           "all_reduce f32 (24, 16)    out\n"
+           "all_gather f32 (4, 24)    loss\n"
+           "all_reduce f32 (4, 6, 1)    loss\n"
+           "all_reduce f32 (4, 6)    loss\n"
+           "all_reduce f32 (4, 6, 1)    loss/gradient\n"
+           "all_reduce f32 (4, 6, 16)    embedding/gradient\n");
+}
+
+/* The product with the input is in slices, forward and backward. The recurrence reads it and its
+ * kernel whole: the body of a loop has no collectives. */
+static void recurrent(void **state)
+{
+    (void)state;
+    static const CornuLayoutRow rows[] = {
+        { "lstm/.*kernel", { NULL, "model" } }, { "lstm/.*bias", { "model" } }, { 0 }
+    };
+    CornuModel *model = cornu_sequential(.name = "series", .input_shape = { TIMES, WIDTH });
+    cornu_model_add(model, cornu_dense(WIDTH, .name = "first"));
+    cornu_model_add(model, cornu_lstm(WIDTH, .return_sequences = true, .name = "lstm"));
+    expect(model, rows, series(), series(), cornu_mean_squared_error(),
+           "all_gather f32 (64, 4, 6)    lstm\n"
+           "all_gather f32 (64, 16)    lstm\n"
+           "all_reduce f32 (24, 16)    first/gradient\n");
+}
+
+int main(void)
+{
+    for (int i = 0; i < BATCH * TIMES * WIDTH; i++) features[i] = (float)(i * 37 % 101) / 50.0f;
+    for (int i = 0; i < BATCH * TIMES; i++) words[i] = i * 7 % WORDS;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_layers), cmocka_unit_test(transformer_block),
+        cmocka_unit_test(vocabulary), cmocka_unit_test(recurrent),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
