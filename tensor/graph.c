@@ -27,6 +27,7 @@ static void prepared_free(CornuPrepared *prepared)
     cornu__release(prepared->inputs);
     cornu__release(prepared->fetches);
     cornu__release(prepared->watched);
+    cornu__release(prepared->laid);
     cornu__release(prepared->not_finite);
     cornu_program_free(prepared->program);
     cornu_executable_release(prepared->executable);
@@ -51,12 +52,22 @@ void cornu_graph_free(CornuGraph *graph)
     cornu__release(graph->parts);
     cornu__release(graph->assignments);
     cornu__release(graph->customs);
+    cornu__release(graph->laid);
     cornu__lookup_clear(&graph->input_of);
     cornu__lookup_clear(&graph->part_of);
     cornu__lookup_clear(&graph->assignment_of);
     cornu_program_free(graph->program);
     cornu__device_release(graph->device);
     cornu__release(graph);
+}
+
+CornuStatus cornu__tensor_lay(CornuTensor *x, CornuLayout layout)
+{
+    CornuGraph *graph = x->graph;
+    CORNU__TRY(cornu__reserve(&graph->laid, &graph->laid_space, graph->laid_count, 1,
+                              sizeof *graph->laid));
+    graph->laid[graph->laid_count++] = (CornuTensorLayout){ x, layout };
+    return CORNU_OK;
 }
 
 CornuDevice *cornu_graph_device(const CornuGraph *graph)

@@ -32,6 +32,12 @@ typedef struct {
     void              *context;
 } CornuCustomGradient;
 
+/* A tensor in a layout of its own. */
+typedef struct {
+    CornuTensor *tensor;
+    CornuLayout  layout;
+} CornuTensorLayout;
+
 /* A list of fetches, compiled. The key is tensors, as a rewrite may renumber their values. */
 typedef struct CornuPrepared {
     CornuTensor         **fetches;
@@ -43,6 +49,8 @@ typedef struct CornuPrepared {
     CornuBuffer         **outputs;  /* NULL for assignments, owned for fetches */
     CornuValue           *watched;  /* values whose counts are the last outputs (watch.c) */
     int                   watched_count;
+    CornuLaid            *laid;      /* until the program is cut */
+    int                   laid_count;
     float                *not_finite;   /* how many elements of each value */
     struct CornuPrepared *next;
 } CornuPrepared;
@@ -63,6 +71,8 @@ struct CornuGraph {
     int              assignment_count, assignment_space, assignment_version;
     CornuCustomGradient *customs;
     int              custom_count, custom_space;
+    CornuTensorLayout *laid;
+    int              laid_count, laid_space;
     int              rewritten;    /* ops of `program` that rewrite.c has processed */
     int              op_limit;     /* of `program`; 0: none */
     bool             watches;

@@ -56,6 +56,22 @@ static void fix_unless_assigned(const CornuGraph *graph, int input, CornuProgram
         cornu_program_fix_input(to, value);
 }
 
+/* The layouts of what is needed. */
+static CornuStatus keep_layouts(const CornuGraph *graph, const bool *needed, const CornuValue *map,
+                                CornuPrepared *prepared)
+{
+    if (graph->laid_count == 0) return CORNU_OK;
+    prepared->laid = cornu__allocate((size_t)graph->laid_count, sizeof *prepared->laid);
+    if (!prepared->laid) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < graph->laid_count; i++) {
+        const CornuValue value = graph->laid[i].tensor->value;
+        if (needed[value])
+            prepared->laid[prepared->laid_count++] = (CornuLaid){ map[value],
+                                                                  graph->laid[i].layout };
+    }
+    return CORNU_OK;
+}
+
 /* The number of the input that assignment i writes. */
 static int input_assigned(const CornuGraph *graph, int i)
 {
@@ -79,6 +95,7 @@ static CornuStatus lower(const CornuGraph *graph, CornuPrepared *prepared)
     for (int i = 0; i < graph->assignment_count; i++)  /* an assigned variable is an input */
         needed[from->inputs[input_assigned(graph, i)]] = true;
     if ((status = copy_needed(from, needed, to, map))) goto done;
+    if ((status = keep_layouts(graph, needed, map, prepared))) goto done;
 
     prepared->inputs = cornu__allocate((size_t)to->input_count, sizeof *prepared->inputs);
     if (!prepared->inputs) { status = CORNU_ERR_MEMORY; goto done; }
@@ -113,6 +130,7 @@ CornuProgram *cornu__graph_lowered(const CornuGraph *graph, CornuTensor *const *
     }
     cornu__release(prepared.inputs);
     cornu__release(prepared.fetches);
+    cornu__release(prepared.laid);
     if (!status) return prepared.program;
     cornu_program_free(prepared.program);
     return cornu__null();
@@ -133,7 +151,8 @@ static CornuStatus cut(const CornuGraph *graph, CornuPrepared *prepared)
         if (input->variable) layouts[next] = input->variable->layout;
         next++;
     }
-    CornuProgram *parts = cornu__partition(prepared->program, &device->mesh, device->data, layouts);
+    CornuProgram *parts = cornu__partition_laid(prepared->program, &device->mesh, device->data,
+                                                layouts, prepared->laid, prepared->laid_count);
     cornu__release(layouts);
     if (!parts) return cornu_error_take();
     cornu_program_free(prepared->program);

@@ -106,6 +106,9 @@ CornuGradient cornu__no_gradient, cornu__gradient_of_decomposition;
 #include "../device/ops/ops.def"
 #undef CORNU_OP
 
+/* Over a mesh each shard is to have this slice of the tensor, once it is made. */
+CornuStatus cornu__tensor_lay(CornuTensor *x, CornuLayout layout);
+
 /* The current scope, "" if there is none. */
 const char *cornu__scope(const CornuGraph *graph);
 

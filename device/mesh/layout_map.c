@@ -10,6 +10,7 @@ typedef struct {
     char       *pattern;
     regex_t     expression;
     bool        compiled, used;
+    bool        of_output;     /* of layers, not of variables */
     CornuLayout layout;
     int         rank;          /* axes that the row names */
 } Row;
@@ -58,9 +59,11 @@ static CornuStatus read_row(const CornuMesh *mesh, const CornuLayoutRow *from, R
         row->layout.cut[i] = (unsigned char)axes;
         if (axes) row->rank = i + 1;
     }
+    const size_t length = strlen(from->pattern), ending = strlen("/output");
+    row->of_output = length > ending && !strcmp(from->pattern + length - ending, "/output");
     row->pattern = cornu__copy_text(from->pattern);
     if (!row->pattern) return CORNU_ERR_MEMORY;
-    row->compiled = !regcomp(&row->expression, from->pattern, REG_EXTENDED | REG_NOSUB);
+    row->compiled = !regcomp(&row->expression, from->pattern, REG_EXTENDED);
     return row->compiled ? CORNU_OK
                          : cornu__fail(CORNU_ERR_ARGUMENT, "layout of %s: expected a path or a "
                                        "regular expression", from->pattern);
@@ -97,8 +100,16 @@ void cornu__layout_map_free(CornuLayoutMap *map)
 
 /* ---- Finding ---- */
 
-/* The row for a path; NULL if there is none. */
-static CornuStatus row_of(CornuLayoutMap *map, const char *path, Row **found)
+/* Whether the row's expression is found in a variable's path, or is all of an output's. */
+static bool fits(const Row *row, const char *path, bool of_output)
+{
+    regmatch_t at;
+    if (row->of_output != of_output || regexec(&row->expression, path, 1, &at, 0)) return false;
+    return !of_output || (at.rm_so == 0 && path[at.rm_eo] == '\0');
+}
+
+/* The row for the path of a variable or of an output; NULL if there is none. */
+static CornuStatus row_of(CornuLayoutMap *map, const char *path, bool of_output, Row **found)
 {
     *found = NULL;
     for (int i = 0; i < map->count && !*found; i++)
@@ -106,7 +117,7 @@ static CornuStatus row_of(CornuLayoutMap *map, const char *path, Row **found)
     if (*found) return CORNU_OK;
     for (int i = 0; i < map->count; i++) {
         Row *row = &map->rows[i];
-        if (regexec(&row->expression, path, 0, NULL, 0)) continue;
+        if (!fits(row, path, of_output)) continue;
         if (*found)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the layouts of %s and of %s are both for "
                                "it, expected one", path, (*found)->pattern, row->pattern);
@@ -123,7 +134,7 @@ CornuStatus cornu__layout_find(CornuLayoutMap *map, const CornuMesh *mesh, const
     CornuType slice;
     *layout = (CornuLayout){ { 0 } };
     if (!map) return CORNU_OK;
-    CORNU__TRY(row_of(map, path, &row));
+    CORNU__TRY(row_of(map, path, false, &row));
     if (!row) return CORNU_OK;
     row->used = true;
     if (row->rank > type.shape.rank)
@@ -133,10 +144,40 @@ CornuStatus cornu__layout_find(CornuLayoutMap *map, const CornuMesh *mesh, const
     return cornu__fail_prefix(cornu__layout_slice(mesh, *layout, type, &slice), path);
 }
 
-const char *cornu__layout_unused(const CornuLayoutMap *map)
+CornuStatus cornu__layout_note(CornuLayoutMap *map, const char *path)
 {
-    for (int i = 0; map && i < map->count; i++)
+    Row *row = NULL;
+    if (map) CORNU__TRY(row_of(map, path, true, &row));
+    if (row) row->used = true;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__layout_find_output(CornuLayoutMap *map, const CornuMesh *mesh, unsigned data,
+                                      const char *path, CornuType type, CornuLayout *layout)
+{
+    Row      *row = NULL;
+    CornuText text;
+    CornuType slice;
+    *layout = (CornuLayout){ { 0 } };
+    if (map) CORNU__TRY(row_of(map, path, true, &row));
+    if (!row) return CORNU_OK;
+    if (row->rank > type.shape.rank)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s is %s, but its layout is of %d axes", path,
+                           cornu_type_print(&text, type), row->rank);
+    *layout = row->layout;
+    layout->cut[0] &= (unsigned char)~data;
+    if (cornu__layout_axes(*layout) & data)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "layout of %s: the axis of the mesh over which the "
+                           "rows of a batch are dealt can cut axis 0 alone", path);
+    return cornu__fail_prefix(cornu__layout_slice(mesh, *layout, type, &slice), path);
+}
+
+const char *cornu__layout_unused(const CornuLayoutMap *map, bool *of_output)
+{
+    for (int i = 0; map && i < map->count; i++) {
+        *of_output = map->rows[i].of_output;
         if (!map->rows[i].used) return map->rows[i].pattern;
+    }
     return NULL;
 }
 
@@ -174,7 +215,19 @@ CornuStatus cornu__device_layout(const CornuDevice *device, const char *path, Co
     return cornu__layout_find(device->layouts, &device->mesh, path, type, layout);
 }
 
-const char *cornu__device_unused_layout(const CornuDevice *device)
+CornuStatus cornu__device_note_output(const CornuDevice *device, const char *path)
 {
-    return cornu__layout_unused(device->layouts);
+    return cornu__layout_note(device->layouts, path);
+}
+
+CornuStatus cornu__device_output_layout(const CornuDevice *device, const char *path, CornuType type,
+                                        CornuLayout *layout)
+{
+    return cornu__layout_find_output(device->layouts, &device->mesh, device->data, path, type,
+                                     layout);
+}
+
+const char *cornu__device_unused_layout(const CornuDevice *device, bool *of_output)
+{
+    return cornu__layout_unused(device->layouts, of_output);
 }

@@ -5,9 +5,11 @@
  *         { "dense_1/kernel", { NULL, "model" } },      its columns
  *         { "dense_2/kernel", { "model" } },            its rows
  *         { "embedding.*",    { "batch", "model" } },
+ *         { "dense_1/output", { "batch", "model" } },   what the layer makes, for each row of a batch
  *         { 0 } };
  *
- * Source: keras.distribution.LayoutMap; "batch+model" cuts one axis by both, which Keras lacks.
+ * Source: keras.distribution.LayoutMap; "batch+model" cuts one axis by both, which Keras lacks. In
+ * Keras 3.15 every expression is all of a path, and may be for variables and outputs alike.
  */
 #ifndef CORNU_DEVICE_MESH_LAYOUT_MAP_H
 #define CORNU_DEVICE_MESH_LAYOUT_MAP_H
@@ -20,8 +22,11 @@ extern "C" {
 #endif
 
 /* pattern: a variable's path, or a POSIX extended regular expression that is found in it; the path
- * itself goes before expressions. axes: for each axis of the variable the axis of the mesh that
- * cuts it, several joined by "+", or NULL. A row without a pattern ends the map. */
+ * itself goes before expressions. A pattern that ends in "/output" is for what layers make: the path
+ * of a layer and "/output", or an expression that is all of it. axes: for each axis of the variable
+ * or output the axis of the mesh that cuts it, several joined by "+", or NULL; the rows of an
+ * output, axis 0, are dealt over the batch's axis anyway, which cuts no other axis of it. A row
+ * without a pattern ends the map. */
 typedef struct {
     const char *pattern;
     const char *axes[CORNU_MAX_RANK];

@@ -18,14 +18,28 @@ void            cornu__layout_map_free(CornuLayoutMap *map);
 CornuStatus cornu__layout_find(CornuLayoutMap *map, const CornuMesh *mesh, const char *path,
                                CornuType type, CornuLayout *layout);
 
+/* Of a layer's output (B, …), whose path ends in "/output". The rows of a batch are dealt over
+ * `data` already: in the layout it is not among the axes that cut axis 0. CORNU_ERR_ARGUMENT if it
+ * cuts another axis. */
+CornuStatus cornu__layout_find_output(CornuLayoutMap *map, const CornuMesh *mesh, unsigned data,
+                                      const char *path, CornuType type, CornuLayout *layout);
+/* The row for the output of this path, if there is one, is of use. */
+CornuStatus cornu__layout_note(CornuLayoutMap *map, const char *path);
+
+/* Likewise on this device. */
+CornuStatus cornu__device_output_layout(const struct CornuDevice *device, const char *path,
+                                        CornuType type, CornuLayout *layout);
+CornuStatus cornu__device_note_output(const struct CornuDevice *device, const char *path);
+
 /* Of a variable on this device. */
 CornuStatus cornu__device_layout(const struct CornuDevice *device, const char *path, CornuType type,
                                  CornuLayout *layout);
 
 /* cornu__layout_unused of the device's map. */
-const char *cornu__device_unused_layout(const struct CornuDevice *device);
+const char *cornu__device_unused_layout(const struct CornuDevice *device, bool *of_output);
 
-/* The first pattern that has been found in no path so far; NULL if all have. */
-const char *cornu__layout_unused(const CornuLayoutMap *map);
+/* The first pattern that has been found in no path so far, and whether it is one of outputs; NULL if
+ * all have. */
+const char *cornu__layout_unused(const CornuLayoutMap *map, bool *of_output);
 
 #endif

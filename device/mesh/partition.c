@@ -26,6 +26,8 @@ typedef struct {
     CornuProgram       *to;
     const CornuMesh    *mesh;
     const CornuLayout  *layouts;   /* by input */
+    const CornuLaid    *laid;
+    int                 laid_count;
     unsigned            data;
     int                *uses;      /* by value: how often it is an operand */
     int                *forms;     /* by value: as the op made it, then those it was brought to */
@@ -244,6 +246,13 @@ static void add_wish(Partition *p, CornuValue value, const CornuLayout *layout)
     else if (!layout || !cornu__layout_equal(wish->layout, *layout)) wish->readers = OTHERWISE;
 }
 
+static const CornuLayout *laid_of(const Partition *p, CornuValue value)
+{
+    for (int i = 0; i < p->laid_count; i++)
+        if (p->laid[i].value == value) return &p->laid[i].layout;
+    return NULL;
+}
+
 /* The layout that an op element by element is computed in, and a sum over the shards: its readers',
  * or of an operand that is an input, as a weight in its update. NULL: any. */
 static const CornuLayout *wished(const Partition *p, const CornuProgramOp *op)
@@ -251,6 +260,7 @@ static const CornuLayout *wished(const Partition *p, const CornuProgramOp *op)
     const CornuValue *in = cornu_program_operands(p->from, op);
     const Wish       *wish = &p->wishes[op->out_first];
     if (!cornu__split_goes_by_element(op->id) && op->id != CORNU_OP_ALL_REDUCE) return NULL;
+    if (laid_of(p, op->out_first)) return laid_of(p, op->out_first);
     if (wish->readers == ALIKE) return &wish->layout;
     for (int i = 0; i < op->in_count; i++) {
         const CornuProgramValue *value = &p->from->values[in[i]];
@@ -414,7 +424,10 @@ static CornuStatus split_op(Partition *p, const CornuProgramOp *op)
     CornuSplit split = { .mesh = p->mesh, .call = &call, .out = out, .out_count = op->out_count,
                          .have = p->have, .want = p->want,
                          .barred = operands_vary(p, op) ? p->data : 0 };
-    if (p->wishes[op->out_first].readers == ALIKE)
+    const CornuLayout *laid = laid_of(p, op->out_first);
+    if (laid)
+        split.wish = *laid;
+    else if (p->wishes[op->out_first].readers == ALIKE)
         split.wish = p->wishes[op->out_first].layout;
     else if (cornu__split_goes_by_element(op->id))
         split.wish = of_one_hot(p, op);
@@ -447,6 +460,23 @@ static CornuStatus between_shards(Partition *p, const CornuProgramOp *op)
     if (op->in_count) CORNU__TRY(bring(p, in[0], whole, &p->in[0]));
     const CornuAttributes along = { .shards = cornu__mesh_shards(p->mesh, p->data, listed) };
     return record(p, op, &along, NULL, 0);
+}
+
+/* From here on the value is as if it had been made in the layout that is asked for. */
+static CornuStatus lay(Partition *p, CornuValue old)
+{
+    const CornuLayout *layout = laid_of(p, old);
+    CornuValue         value;
+    if (!layout) return CORNU_OK;
+    CORNU__TRY(bring(p, old, *layout, &value));
+    int *at = &p->forms[old];
+    while (p->form[*at].partial || !cornu__layout_equal(p->form[*at].layout, *layout))
+        at = &p->form[*at].next;
+    const int found = *at;
+    *at = p->form[found].next;
+    p->form[found].next = p->forms[old];
+    p->forms[old] = found;
+    return CORNU_OK;
 }
 
 static CornuStatus declare_inputs(Partition *p)
@@ -494,6 +524,7 @@ static CornuStatus partition(Partition *p)
         CORNU__TRY(cornu__program_follow(p->to, op));
         CORNU__TRY(cornu__is_collective(op->id) || op->id == CORNU_OP_REPLICA_ID
                        ? between_shards(p, op) : split_op(p, op));
+        for (int k = 0; k < op->out_count; k++) CORNU__TRY(lay(p, op->out_first + k));
     }
     return declare_outputs(p);
 }
@@ -501,7 +532,15 @@ static CornuStatus partition(Partition *p)
 CornuProgram *cornu__partition(const CornuProgram *program, const CornuMesh *mesh, unsigned data,
                                const CornuLayout *layouts)
 {
-    Partition   p = { .from = program, .mesh = mesh, .data = data, .layouts = layouts };
+    return cornu__partition_laid(program, mesh, data, layouts, NULL, 0);
+}
+
+CornuProgram *cornu__partition_laid(const CornuProgram *program, const CornuMesh *mesh,
+                                    unsigned data, const CornuLayout *layouts,
+                                    const CornuLaid *laid, int laid_count)
+{
+    Partition   p = { .from = program, .mesh = mesh, .data = data, .layouts = layouts,
+                      .laid = laid, .laid_count = laid_count };
     CornuStatus status = partition(&p);
     release(&p);
     if (!status) return p.to;

@@ -39,11 +39,21 @@ unsigned cornu__layout_axes(CornuLayout layout);
 CornuStatus cornu__layout_slice(const CornuMesh *mesh, CornuLayout layout, CornuType type,
                                 CornuType *slice);
 
+/* A value of the recorded program that is to be in this layout once it is made. */
+typedef struct {
+    CornuValue  value;
+    CornuLayout layout;
+} CornuLaid;
+
 /* The partitioned copy; the caller frees it. Inputs and outputs keep their numbers: an input with a
  * layout is one per shard, of its slice, as the output that is written into it; all other outputs
  * are whole. `layouts` are by number of input. NULL, pending, after a failure:
  * CORNU_ERR_UNSUPPORTED for collectives in groups of a program's own. */
 CornuProgram *cornu__partition(const CornuProgram *program, const CornuMesh *mesh, unsigned data,
                                const CornuLayout *layouts);
+/* Likewise, with layouts for some of its values. */
+CornuProgram *cornu__partition_laid(const CornuProgram *program, const CornuMesh *mesh,
+                                    unsigned data, const CornuLayout *layouts,
+                                    const CornuLaid *laid, int laid_count);
 
 #endif

@@ -153,8 +153,7 @@ int64_t cornu__layer_generators(const CornuLayer *layer)
     return count + layer->own_count;
 }
 
-/* "bidirectional/forward_lstm/lstm_cell/kernel" */
-static char *path_of(const CornuLayer *layer, const char *name)
+char *cornu__layer_path(const CornuLayer *layer, const char *name)
 {
     size_t length = strlen(name) + 1, at;
     for (const CornuLayer *l = layer; l; l = l->outer) length += strlen(cornu_layer_name(l)) + 1;
@@ -198,7 +197,7 @@ CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape s
     weight->seed = layer->seed;
     weight->generator = layer->generator + cornu__layer_generators(layer) - 1;
 
-    weight->path = path_of(layer, name);
+    weight->path = cornu__layer_path(layer, name);
     if (!weight->path) return CORNU_ERR_MEMORY;
     return cornu__fail_prefix(cornu__initializer_check(&initializer, shape, weight->generator),
                               name);

@@ -1,6 +1,10 @@
 /* Building and calling layers; the losses that they add. */
 #include "layer_internal.h"
 
+#include "../../device/device_internal.h"
+#include "../../device/mesh/layout_map_internal.h"
+#include "../../tensor/tensor_internal.h"
+
 /* ---- Losses ---- */
 
 CornuStatus cornu_layer_add_loss(CornuLayer *layer, const CornuCall *call, CornuTensor *loss)
@@ -280,6 +284,36 @@ static CornuTensor *record(CornuLayer *layer, const CornuCall *call, CornuTensor
     return status ? cornu__null() : made ? out[0] : NULL;
 }
 
+/* Over a mesh an output may have a layout of its own. */
+static CornuStatus lay_outputs(const CornuLayer *layer, const CornuCall *call,
+                               CornuTensor *const *out)
+{
+    const CornuDevice *device = cornu_graph_device(call->graph);
+    CornuLayout        layout;
+    CornuStatus        status = CORNU_OK;
+    if (!device->layouts) return CORNU_OK;
+    char *path = cornu__layer_path(layer, "output");
+    if (!path) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < cornu_layer_outputs(layer) && !status; i++) {
+        status = cornu__device_output_layout(device, path, cornu_tensor_type(out[i]), &layout);
+        if (!status && cornu__layout_axes(layout)) status = cornu__tensor_lay(out[i], layout);
+    }
+    cornu__release(path);
+    return status;
+}
+
+CornuStatus cornu__layer_note_outputs(const CornuLayer *layer, const CornuDevice *device)
+{
+    if (!device->layouts) return CORNU_OK;
+    char *path = cornu__layer_path(layer, "output");
+    if (!path) return CORNU_ERR_MEMORY;
+    CornuStatus status = cornu__device_note_output(device, path);
+    cornu__release(path);
+    for (int i = 0; i < layer->inner_count && !status; i++)
+        status = cornu__layer_note_outputs(layer->inner[i], device);
+    return status;
+}
+
 int cornu_layer_outputs(const CornuLayer *layer)
 {
     CORNU__NEED_OR(layer, 0);
@@ -303,7 +337,10 @@ CornuTensor *cornu__layer_call_masked(CornuLayer *layer, const CornuCall *call,
     CornuCall own = *call;
     own.mask = masks[0];
     own.masks = masks;
-    if (complete && record(layer, &own, in, in_count, masks, out, out_masks)) return out[0];
+    if (complete && record(layer, &own, in, in_count, masks, out, out_masks)) {
+        if (!lay_outputs(layer, call, out)) return out[0];
+        cornu__null();
+    }
     for (int i = 0; i < out_count; i++) out[i] = NULL;
     return NULL;
 }

@@ -81,6 +81,12 @@ CornuStatus cornu__layer_add_lora(CornuLayer *layer);
 CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_count,
                                CornuType *out);
 
+/* "bidirectional/forward_lstm/lstm_cell/kernel"; the caller frees it. NULL: out of memory. */
+char *cornu__layer_path(const CornuLayer *layer, const char *name);
+
+/* Finds the device's layouts that are for outputs of the layer and of its inner ones. */
+CornuStatus cornu__layer_note_outputs(const CornuLayer *layer, const CornuDevice *device);
+
 /* cornu_layer_call_many with a mask, or NULL, for each input and output; call->mask is ignored.
  * `out` and `out_masks` hold CORNU_MAX_LAYER_TENSORS. */
 CornuTensor *cornu__layer_call_masked(CornuLayer *layer, const CornuCall *call,

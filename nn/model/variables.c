@@ -54,9 +54,16 @@ static CornuStatus make_seed(CornuModel *model)
 /* A layout that no weight has is a mistake, as of a name. */
 static CornuStatus check_layouts(const CornuModel *model)
 {
-    const char *unused = cornu__device_unused_layout(model->device);
+    bool of_output;
+    for (int i = 0; i < model->base.inner_count; i++)
+        CORNU__TRY(cornu__layer_note_outputs(model->base.inner[i], model->device));
+    const char *unused = cornu__device_unused_layout(model->device, &of_output);
     if (!unused) return CORNU_OK;
     const int count = cornu_model_weight_count(model);
+    if (of_output && model->base.inner_count > 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the layout map's \"%s\" is for none of its "
+                           "layers' outputs, whose names are as %s/output", model->base.name,
+                           unused, cornu_layer_name(model->base.inner[0]));
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the layout map's \"%s\" is for none of its %d "
                        "weights, whose names are as %s", model->base.name, unused, count,
                        count > 0 ? cornu_model_weight(model, 0)->path : "dense/kernel");

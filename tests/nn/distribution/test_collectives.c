@@ -138,6 +138,28 @@ static void recurrent(void **state)
            "all_reduce f32 (24, 16)    first/gradient\n");
 }
 
+/* Outputs of layers whose weights are whole, of which each shard takes its slices: it computes its
+ * part of each layer, and of the gradients, which are gathered. */
+static void outputs(void **state)
+{
+    (void)state;
+    static const CornuLayoutRow rows[] = { { "(first|up)/output", { "batch", "model" } }, { 0 } };
+    CornuModel *model = cornu_sequential(.name = "mlp", .input_shape = { WIDTH });
+    cornu_model_add(model, cornu_dense(WIDTH, .activation = CORNU_TANH, .name = "first"));
+    cornu_model_add(model, cornu_dense(32, .activation = CORNU_RELU, .name = "up"));
+    cornu_model_add(model, cornu_dense(WIDTH, .name = "down"));
+    expect(model, rows, vectors(), vectors(), cornu_mean_squared_error(),
+           "reduce_scatter f32 (8, 4)    up\n"
+           "all_reduce f32 (4, 16)    down\n"
+           "all_gather f32 (32, 4)    up/gradient\n"
+           "reduce_scatter f32 (4, 4)    first/gradient\n"
+           "all_gather f32 (16, 16)    adam\n"
+           "all_gather f32 (16,)    adam\n"
+           "all_gather f32 (16, 32)    adam\n"
+           "all_gather f32 (32,)    adam\n"
+           "all_gather f32 (32, 16)    adam\n");
+}
+
 int main(void)
 {
     for (int i = 0; i < BATCH * TIMES * WIDTH; i++) features[i] = (float)(i * 37 % 101) / 50.0f;
@@ -145,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_layers), cmocka_unit_test(transformer_block),
         cmocka_unit_test(vocabulary), cmocka_unit_test(recurrent),
+        cmocka_unit_test(outputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

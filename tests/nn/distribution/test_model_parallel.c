@@ -48,6 +48,12 @@ static const CornuLayoutRow mlp_cut[] = {
     { "down/kernel", { "model" } }, { 0 }
 };
 
+/* What the layers make, of whole weights and beside cut ones. */
+static const CornuLayoutRow mlp_outputs[] = {
+    { "(up|norm)/output", { "batch", "model" } }, { "down/output", { "batch" } },
+    { "out/kernel", { NULL, "model" } }, { "dropout.*/output", { "batch" } }, { 0 }
+};
+
 static CornuModel *cnn(void)
 {
     CornuModel *model = cornu_sequential(.name = "cnn", .input_shape = { SIDE, SIDE, 3 });
@@ -168,6 +174,7 @@ static const Case cases[] = {
     { writer, adam, writer_cut, 2, 4, "cpu" },    { writer, clipped, writer_cut, 1, 4, "cpu" },
     { writer, sgd, writer_cut, 4, 2, "tpu" },     { recurrent, adam, recurrent_cut, 2, 4, "cpu" },
     { recurrent, clipped, recurrent_cut, 1, 8, "cpu" },
+    { mlp, adam, mlp_outputs, 2, 4, "cpu" },    { mlp, clipped, mlp_outputs, 1, 8, "cpu" },
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -394,10 +401,15 @@ static void expect_error(const CornuLayoutRow *rows, const char *text)
     CornuStrategy *parallel = cornu_model_parallel(
         .mesh = cornu_device_mesh(.shape = { 2, 4 }), .layout_map = rows);
     CornuStatus status = parallel ? CORNU_OK : cornu_error_status();
+    double      loss;
     if (parallel) {
         CornuModel *model = cornu_sequential(.name = "mlp", .input_shape = { FEATURES });
         cornu_model_add(model, cornu_dense(30, .name = "up"));
         CORNU_SCOPE(parallel) status = cornu_compile(model, .loss = CORNU_MEAN_SQUARED_ERROR);
+        if (!status)
+            status = cornu_train_on_batch(model, .values = &loss,
+                                          .x = cornu_array(x, CORNU_F32, 8, FEATURES),
+                                          .y = cornu_array(x, CORNU_F32, 8, 30));
         cornu_model_free(model);
     }
     assert_int_not_equal(status, CORNU_OK);
@@ -423,6 +435,21 @@ static void errors(void **state)
                  "layout of up/kernel: an axis of the mesh cuts two axes of the variable");
     expect_error((CornuLayoutRow[]){ { "up/k", { "batch" } }, { "kernel", { "batch" } }, { 0 } },
                  "up/kernel: the layouts of up/k and of kernel are both for it, expected one");
+    expect_error((CornuLayoutRow[]){ { "up/output", { "batch", "model" } }, { 0 } },
+                 "up/output: axis 1 of f32 (4, 30) does not divide into the 4 slices of its "
+                 "layout");
+    expect_error((CornuLayoutRow[]){ { "up/output", { NULL, "batch" } }, { 0 } },
+                 "layout of up/output: the axis of the mesh over which the rows of a batch are "
+                 "dealt can cut axis 0 alone");
+    expect_error((CornuLayoutRow[]){ { "up/output", { NULL, NULL, "model" } }, { 0 } },
+                 "up/output is f32 (4, 30), but its layout is of 3 axes");
+    expect_error((CornuLayoutRow[]){ { "p/output", { NULL, "model" } }, { 0 } },
+                 "mlp: the layout map's \"p/output\" is for none of its layers' outputs, whose "
+                 "names are as up/output");
+    expect_error((CornuLayoutRow[]){ { ".*/output", { NULL, "model" } },
+                                     { "up/.*output", { "batch" } }, { 0 } },
+                 "up/output: the layouts of .*/output and of up/.*output are both for it, expected "
+                 "one");
     expect_error((CornuLayoutRow[]){ { "up/(", { "batch" } }, { 0 } },
                  "layout of up/(: expected a path or a regular expression");
 }
