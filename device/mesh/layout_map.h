@@ -5,7 +5,7 @@
  *         { "dense_1/kernel", { NULL, "model" } },      its columns
  *         { "dense_2/kernel", { "model" } },            its rows
  *         { "embedding.*",    { "batch", "model" } },
- *         { "dense_1/output", { "batch", "model" } },   what the layer makes, for each row of a batch
+ *         { "dense_1/output", { "batch", "model" } },   what the layer makes of a batch
  *         { 0 } };
  *
  * Source: keras.distribution.LayoutMap; "batch+model" cuts one axis by both, which Keras lacks. In
@@ -22,10 +22,10 @@ extern "C" {
 #endif
 
 /* pattern: a variable's path, or a POSIX extended regular expression that is found in it; the path
- * itself goes before expressions. A pattern that ends in "/output" is for what layers make: the path
- * of a layer and "/output", or an expression that is all of it. axes: for each axis of the variable
- * or output the axis of the mesh that cuts it, several joined by "+", or NULL; the rows of an
- * output, axis 0, are dealt over the batch's axis anyway, which cuts no other axis of it. A row
+ * itself goes before expressions. A pattern that ends in "/output" is for what layers make: the
+ * path of a layer and "/output", or an expression that is all of it. axes: for each axis of the
+ * variable or output the axis of the mesh that cuts it, several joined by "+", or NULL; the rows of
+ * an output, axis 0, are dealt over the batch's axis anyway, which cuts no other axis of it. A row
  * without a pattern ends the map. */
 typedef struct {
     const char *pattern;

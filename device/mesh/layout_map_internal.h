@@ -38,8 +38,8 @@ CornuStatus cornu__device_layout(const struct CornuDevice *device, const char *p
 /* cornu__layout_unused of the device's map. */
 const char *cornu__device_unused_layout(const struct CornuDevice *device, bool *of_output);
 
-/* The first pattern that has been found in no path so far, and whether it is one of outputs; NULL if
- * all have. */
+/* The first pattern that has been found in no path so far, and whether it is one of outputs; NULL
+ * if all have. */
 const char *cornu__layout_unused(const CornuLayoutMap *map, bool *of_output);
 
 #endif

@@ -334,7 +334,8 @@ static void largest(void **state)
 {
     (void)state;
     static const double rows[6][CLASSES] = {
-        { 0, 1, 2, 5, 4, 5, 5, 3, 2, 1, 0, 5 },    { -1, -2, -1, -9, -8, -1, -3, -1, -1, -7, -1, -2 },
+        { 0, 1, 2, 5, 4, 5, 5, 3, 2, 1, 0, 5 },
+        { -1, -2, -1, -9, -8, -1, -3, -1, -1, -7, -1, -2 },
         { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },    { 1, 2, 3, 4, NAN, 9, NAN, 1, 2, 3, 4, 5 },
         { -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY,
           -INFINITY, -INFINITY, -INFINITY, -INFINITY }, { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 },

@@ -1,4 +1,4 @@
-/* What the shards of a mesh exchange along the axis that cuts a model, in a step of its training. */
+/* What the shards of a mesh exchange along the axis that cuts a model, in a step of training. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -138,6 +138,44 @@ static void recurrent(void **state)
            "all_reduce f32 (24, 16)    first/gradient\n");
 }
 
+/* A normalization of a cut axis adds up rows; others go channel by channel. */
+static void normalizations(void **state)
+{
+    (void)state;
+    static const CornuLayoutRow rows[] = {
+        { "up/kernel", { NULL, "model" } }, { "up/bias|rows/.*|channels/.*", { "model" } },
+        { "down/kernel", { "model" } }, { 0 }
+    };
+    CornuModel *model = cornu_sequential(.name = "mlp", .input_shape = { WIDTH });
+    cornu_model_add(model, cornu_dense(32, .activation = CORNU_RELU, .name = "up"));
+    cornu_model_add(model, cornu_layer_normalization(.name = "rows"));
+    cornu_model_add(model, cornu_batch_normalization(.name = "channels"));
+    cornu_model_add(model, cornu_dropout(0.25));
+    cornu_model_add(model, cornu_dense(WIDTH, .name = "down"));
+    expect(model, rows, vectors(), vectors(), cornu_mean_squared_error(),
+           "all_reduce f32 (4, 1)    rows\n"
+           "all_reduce f32 (4, 1)    rows\n"
+           "all_reduce f32 (4, 16)    down\n"
+           "all_reduce f32 (4, 1)    rows/gradient\n"
+           "all_reduce f32 (4, 1)    rows/gradient\n");
+}
+
+/* Features of a table: the lookups are in slices, which the next layer's rows take. */
+static void table_features(void **state)
+{
+    (void)state;
+    static const CornuLayoutRow rows[] = {
+        { "embedding", { NULL, "model" } }, { "out/kernel", { "model" } }, { 0 }
+    };
+    CornuModel *model = cornu_sequential(.name = "words", .input_shape = { TIMES });
+    cornu_model_add(model, cornu_embedding(WORDS, WIDTH, .name = "embedding"));
+    cornu_model_add(model, cornu_activation(CORNU_TANH));
+    cornu_model_add(model, cornu_dense(WORDS, .name = "out"));
+    expect(model, rows, texts(), texts(),
+           cornu_sparse_categorical_crossentropy(.from_logits = true),
+           "all_reduce f32 (24, 24)    out\n");
+}
+
 /* Outputs of layers whose weights are whole, of which each shard takes its slices: it computes its
  * part of each layer, and of the gradients, which are gathered. */
 static void outputs(void **state)
@@ -167,7 +205,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_layers), cmocka_unit_test(transformer_block),
         cmocka_unit_test(vocabulary), cmocka_unit_test(recurrent),
-        cmocka_unit_test(outputs),
+        cmocka_unit_test(outputs), cmocka_unit_test(normalizations),
+        cmocka_unit_test(table_features),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
