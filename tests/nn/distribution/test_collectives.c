@@ -39,7 +39,8 @@ static void expect(CornuModel *model, const CornuLayoutRow *rows, CornuArray x, 
     CornuStatus status = CORNU_ERR_ARGUMENT;
     CORNU_SCOPE(parallel)
         status = cornu_compile(model, .optimizer = cornu_adam(.learning_rate = 0.01),
-                               .loss = loss);
+                               .loss = loss,
+                               .metrics = { y.type.dtype == CORNU_I32 ? CORNU_ACCURACY : NULL });
     if (status || cornu_train_on_batch(model, .x = x, .y = y, .values = &value))
         fail_msg("%s", cornu_error_message());
     list(cornu_graph_program(model->steps->graph), text, sizeof text);
@@ -117,6 +118,8 @@ static void vocabulary(void **state)
            "all_gather f32 (4, 24)    loss\n"
            "all_reduce f32 (4, 6, 1)    loss\n"
            "all_reduce f32 (4, 6)    loss\n"
+           "all_gather f32 (4, 24)    accuracy\n"
+           "all_gather i32 (4, 24)    accuracy\n"
            "all_reduce f32 (4, 6, 1)    loss/gradient\n"
            "all_reduce f32 (4, 6, 16)    embedding/gradient\n");
 }

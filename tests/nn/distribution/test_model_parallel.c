@@ -147,6 +147,16 @@ static CornuModel *recurrent(void)
     return model;
 }
 
+/* A table of which a step touches the rows that were looked up alone. */
+static CornuModel *looked_up(void)
+{
+    CornuModel *model = cornu_sequential(.name = "looked_up", .input_shape = { TIMES });
+    cornu_model_add(model, cornu_embedding(WORDS, 8, .sparse_gradient = true,
+                                           .name = "embedding"));
+    cornu_model_add(model, cornu_dense(WORDS, .activation = CORNU_SOFTMAX, .name = "out"));
+    return model;
+}
+
 static CornuModel *in_bf16(CornuModel *(*make)(void))
 {
     assert_int_equal(cornu_set_dtype_policy("mixed_bfloat16"), CORNU_OK);
@@ -154,6 +164,9 @@ static CornuModel *in_bf16(CornuModel *(*make)(void))
     assert_int_equal(cornu_set_dtype_policy("float32"), CORNU_OK);
     return model;
 }
+
+static const CornuLayoutRow table_rows[] = { { "embedding", { "model" } }, { 0 } };
+static const CornuLayoutRow table_features[] = { { "embedding", { NULL, "model" } }, { 0 } };
 
 static CornuModel *narrow_writer(void) { return in_bf16(writer); }
 static CornuModel *narrow_recurrent(void) { return in_bf16(recurrent); }
@@ -195,6 +208,7 @@ static const Case cases[] = {
     { writer, adam, writer_cut, 2, 4, "cpu" },    { writer, clipped, writer_cut, 1, 4, "cpu" },
     { writer, sgd, writer_cut, 4, 2, "tpu" },     { recurrent, adam, recurrent_cut, 2, 4, "cpu" },
     { recurrent, clipped, recurrent_cut, 1, 8, "cpu" },
+    { looked_up, adam, table_rows, 2, 4, "cpu" }, { looked_up, sgd, table_features, 2, 4, "cpu" },
     { narrow_writer, sgd, writer_cut, 2, 4, "cpu" },
     { narrow_recurrent, sgd, recurrent_cut, 2, 4, "cpu" },
     { mlp, adam, mlp_outputs, 2, 4, "cpu" },    { mlp, clipped, mlp_outputs, 1, 8, "cpu" },
@@ -211,7 +225,7 @@ static bool is_narrow(const Case *c)
 /* Whether it tells each word's next. */
 static bool writes(const Case *c)
 {
-    return c->layers == writer || c->layers == recurrent || is_narrow(c);
+    return c->layers == writer || c->layers == recurrent || c->layers == looked_up || is_narrow(c);
 }
 
 static CornuArray inputs_of(const Case *c)
