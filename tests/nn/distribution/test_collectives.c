@@ -129,16 +129,34 @@ static void vocabulary(void **state)
 static void recurrent(void **state)
 {
     (void)state;
-    static const CornuLayoutRow rows[] = {
-        { "lstm/.*kernel", { NULL, "model" } }, { "lstm/.*bias", { "model" } }, { 0 }
+    static const CornuLayoutRow of_gru[] = {
+        { "rnn/.*kernel", { NULL, "model" } }, { "rnn/.*bias", { NULL, "model" } }, { 0 }
     };
-    CornuModel *model = cornu_sequential(.name = "series", .input_shape = { TIMES, WIDTH });
-    cornu_model_add(model, cornu_dense(WIDTH, .name = "first"));
-    cornu_model_add(model, cornu_lstm(WIDTH, .return_sequences = true, .name = "lstm"));
-    expect(model, rows, series(), series(), cornu_mean_squared_error(),
-           "all_gather f32 (64, 4, 6)    lstm\n"
-           "all_gather f32 (64, 16)    lstm\n"
-           "all_reduce f32 (24, 16)    first/gradient\n");
+    static const CornuLayoutRow of_others[] = {
+        { "rnn/.*kernel", { NULL, "model" } }, { "rnn/.*bias", { "model" } }, { 0 }
+    };
+    static const char *const expected[3] = {
+        "all_gather f32 (64, 4, 6)    rnn\n"
+        "all_gather f32 (64, 16)    rnn\n"
+        "all_reduce f32 (24, 16)    first/gradient\n",
+        "all_gather f32 (48, 4, 6)    rnn\n"
+        "all_gather f32 (48, 16)    rnn\n"
+        "all_gather f32 (48,)    rnn\n"
+        "all_reduce f32 (24, 16)    first/gradient\n",
+        "all_gather f32 (16, 4, 6)    rnn\n"
+        "all_gather f32 (16, 16)    rnn\n"
+        "all_reduce f32 (24, 16)    first/gradient\n",
+    };
+    for (int i = 0; i < 3; i++) {
+        CornuModel *model = cornu_sequential(.name = "series", .input_shape = { TIMES, WIDTH });
+        cornu_model_add(model, cornu_dense(WIDTH, .name = "first"));
+        cornu_model_add(model,
+            i == 0 ? cornu_lstm(WIDTH, .return_sequences = true, .name = "rnn")
+            : i == 1 ? cornu_gru(WIDTH, .return_sequences = true, .name = "rnn")
+            : cornu_simple_rnn(WIDTH, .return_sequences = true, .name = "rnn"));
+        expect(model, i == 1 ? of_gru : of_others, series(), series(), cornu_mean_squared_error(),
+               expected[i]);
+    }
 }
 
 /* A normalization of a cut axis adds up rows; others go channel by channel. */
