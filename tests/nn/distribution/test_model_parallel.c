@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../../models/models.h"
 #include "../../../nn/cornu.h"
 #include "../../device/pjrt/opened.h"
 #include "../../device/processes/results.h"
@@ -147,6 +148,23 @@ static CornuModel *recurrent(void)
     return model;
 }
 
+/* The transformer of models/, in small. */
+static CornuModel *char_gpt(void)
+{
+    static const CornuTextPreset small = { .name = "small", .model = "char_gpt", .channels = 16,
+                                           .layers = 2, .heads = 8, .sequence_length = TIMES };
+    return cornu_char_gpt(.preset = &small, .vocabulary = WORDS);
+}
+
+static const CornuLayoutRow char_gpt_cut[] = {
+    { "^embedding", { "model" } },
+    { "attention.*/(query|key|value)/kernel", { NULL, "model" } },
+    { "attention.*/(query|key|value)/bias", { "model" } },
+    { "attention_output/kernel", { "model" } },
+    { "dense(_2|_4)?/kernel", { NULL, "model" } }, { "dense(_2|_4)?/bias", { "model" } },
+    { "dense_[13]/kernel", { "model" } }, { 0 }
+};
+
 /* A table of which a step touches the rows that were looked up alone. */
 static CornuModel *looked_up(void)
 {
@@ -208,6 +226,8 @@ static const Case cases[] = {
     { writer, adam, writer_cut, 2, 4, "cpu" },    { writer, clipped, writer_cut, 1, 4, "cpu" },
     { writer, sgd, writer_cut, 4, 2, "tpu" },     { recurrent, adam, recurrent_cut, 2, 4, "cpu" },
     { recurrent, clipped, recurrent_cut, 1, 8, "cpu" },
+    { char_gpt, adam, char_gpt_cut, 2, 4, "cpu" },  { char_gpt, sgd, char_gpt_cut, 1, 8, "cpu" },
+    { char_gpt, adam, char_gpt_cut, 4, 2, "cpu" },  { char_gpt, sgd, char_gpt_cut, 8, 1, "cpu" },
     { looked_up, adam, table_rows, 2, 4, "cpu" }, { looked_up, sgd, table_features, 2, 4, "cpu" },
     { narrow_writer, sgd, writer_cut, 2, 4, "cpu" },
     { narrow_recurrent, sgd, recurrent_cut, 2, 4, "cpu" },
@@ -225,7 +245,8 @@ static bool is_narrow(const Case *c)
 /* Whether it tells each word's next. */
 static bool writes(const Case *c)
 {
-    return c->layers == writer || c->layers == recurrent || c->layers == looked_up || is_narrow(c);
+    return c->layers == writer || c->layers == recurrent || c->layers == looked_up ||
+           c->layers == char_gpt || is_narrow(c);
 }
 
 static CornuArray inputs_of(const Case *c)
