@@ -94,7 +94,16 @@ CornuStatus cornu_program_scope(CornuProgram *program, const char *scope)
 CornuStatus cornu__program_follow(CornuProgram *program, const CornuProgramOp *op)
 {
     program->origin = op->origin;
+    program->apart = op->apart;
     return cornu_program_scope(program, op->scope);
+}
+
+int cornu__program_most_apart(const CornuProgram *program)
+{
+    int most = 0;
+    for (int i = 0; i < program->op_count; i++)
+        if (program->ops[i].apart > most) most = program->ops[i].apart;
+    return most;
 }
 
 static bool known(const CornuProgram *program, CornuValue value)
@@ -235,7 +244,7 @@ static CornuStatus record_op(CornuProgram *program, CornuOpId id, const CornuAtt
         .id = id, .attributes = own,
         .in_first = program->operand_count, .in_count = in_count,
         .out_first = program->value_count, .out_count = out_count,
-        .scope = program->scope, .origin = program->origin,
+        .scope = program->scope, .origin = program->origin, .apart = program->apart,
     };
     unsigned varies = 0;
     for (int i = 0; i < in_count; i++) {
@@ -366,6 +375,7 @@ uint64_t cornu_program_hash(const CornuProgram *program)
         const CornuProgramOp *op = &program->ops[i];
         const CornuValue     *operands = cornu_program_operands(program, op);
         hash = cornu__hash(hash, (uint64_t)op->id);
+        hash = cornu__hash(hash, (uint64_t)op->apart);
         hash = cornu__attributes_hash(op->id, &op->attributes, hash);
         hash = cornu__hash(hash, (uint64_t)op->in_count);
         for (int j = 0; j < op->in_count; j++) hash = cornu__hash(hash, (uint64_t)operands[j]);
@@ -390,7 +400,7 @@ static bool equal_ops(const CornuProgram *a, const CornuProgram *b, int i)
 {
     const CornuProgramOp *in_a = &a->ops[i], *in_b = &b->ops[i];
     if (in_a->id != in_b->id || in_a->in_count != in_b->in_count ||
-        in_a->out_first != in_b->out_first ||
+        in_a->out_first != in_b->out_first || in_a->apart != in_b->apart ||
         !cornu__attributes_equal(in_a->id, &in_a->attributes, &in_b->attributes))
         return false;
     const CornuValue *operands_a = cornu_program_operands(a, in_a);

@@ -42,6 +42,8 @@ typedef struct {
                                              neither hashed nor compared, nor is: */
     int             origin;               /* in a compiled program, the op of the recorded one
                                              that it comes from; -1: of none */
+    int             apart;                /* ops that are alike but for this number are not made
+                                             one; not 0: done as late as what reads it allows */
 } CornuProgramOp;
 
 /* An output; unless `alias` is -1 it is written into that input's buffer, which is how a
@@ -64,7 +66,7 @@ typedef struct CornuProgram {
     int                 output_count, output_space;
     struct CornuScopes *scopes;   /* owns the strings that ops point to */
     const char         *scope;    /* given to the ops recorded from now on, as is: */
-    int                 origin;
+    int                 origin, apart;
     const struct CornuOpRules *const *rules;   /* of its ops, by id: what they mean */
 } CornuProgram;
 

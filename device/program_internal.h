@@ -71,8 +71,23 @@ CornuStatus cornu__collective_fits(const CornuOpCall *call, int shards);
  * cornu__op_table. NULL and pending on failure. */
 CornuProgram *cornu__program_create(const struct CornuOpRules *const *rules);
 
-/* The ops recorded from now on replace this one: they have its scope and its origin. */
+/* The ops recorded from now on replace this one: they have its scope, its origin, and its number of
+ * those kept apart. */
 CornuStatus cornu__program_follow(CornuProgram *program, const CornuProgramOp *op);
+
+/*
+ * What is computed twice on purpose, to be dropped in between: the ops recorded from now on never
+ * become one with equal ops of another number, and if it is not 0 they run just before what reads
+ * them (host/compile/plan/plan_late.c). So a weight is gathered forward and again backward. Ops
+ * that read them are unlike as well, since their operands are. 0, as at first: equal ops are one.
+ */
+static inline void cornu__program_apart(CornuProgram *program, int number)
+{
+    program->apart = number;
+}
+
+/* The largest of these numbers in a program; 0: nothing is kept apart. */
+int cornu__program_most_apart(const CornuProgram *program);
 
 /* Checks the number of operands and the attributes, runs the type rule, and checks that each output
  * can exist. */

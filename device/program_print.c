@@ -43,7 +43,9 @@ static void print_op(const CornuProgram *program, const CornuProgramOp *op, int 
 
     char attributes[1024 + 6 * CORNU_MAX_SHARDS];   /* a list of shards is the longest */
     cornu__attributes_print(op->id, &op->attributes, attributes, sizeof attributes);
-    fprintf(to, ")%s%s : ", *attributes ? " " : "", attributes);
+    fprintf(to, ")%s%s", *attributes ? " " : "", attributes);
+    if (op->apart) fprintf(to, " apart=%d", op->apart);
+    fprintf(to, " : ");
     for (int i = 0; i < op->out_count; i++)
         fprintf(to, "%s%s", i ? ", " : "",
                 cornu_type_print(&type, cornu_program_type(program, op->out_first + i)));

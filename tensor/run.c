@@ -39,7 +39,7 @@ static CornuStatus copy_needed(const CornuProgram *from, const bool *needed, Cor
             mapped = cornu__allocate((size_t)op->in_count, sizeof *mapped);
         if (!mapped) return CORNU_ERR_MEMORY;
         for (int k = 0; k < op->in_count; k++) mapped[k] = map[in[k]];
-        CornuStatus status = cornu_program_scope(to, op->scope);
+        CornuStatus status = cornu__program_follow(to, op);
         if (!status)
             status = cornu_program_record(to, op->id, &op->attributes, mapped, op->in_count, out);
         if (mapped != usual) cornu__release(mapped);

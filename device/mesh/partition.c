@@ -12,6 +12,7 @@ typedef struct {
     CornuLayout   layout;
     CornuValue    value;     /* of the partitioned program */
     unsigned char partial;   /* axes over which it is still to be summed */
+    int           turn;      /* gathered for this layer's turn alone; 0: for all readers */
     int           next;      /* another form of the same value; -1: none */
 } Form;
 
@@ -29,6 +30,8 @@ typedef struct {
     const CornuLaid    *laid;
     int                 laid_count;
     unsigned            data;
+    int                 turn;      /* counts the runs of ops of one layer, forward or backward   */
+    int                 apart;     /* the largest number of ops kept apart in `from`           */
     int                *uses;      /* by value: how often it is an operand */
     int                *forms;     /* by value: as the op made it, then those it was brought to */
     Wish               *wishes;    /* by value */
@@ -99,13 +102,13 @@ CornuStatus cornu__layout_slice(const CornuMesh *mesh, CornuLayout layout, Cornu
 /* ---- Forms ---- */
 
 static CornuStatus add_form(Partition *p, CornuValue old, CornuLayout layout, unsigned partial,
-                            CornuValue value)
+                            int turn, CornuValue value)
 {
     CORNU__TRY(cornu__reserve(&p->form, &p->form_space, p->form_count, 1, sizeof *p->form));
     int *at = &p->forms[old];
     while (*at >= 0) at = &p->form[*at].next;
     *at = p->form_count;
-    p->form[p->form_count++] = (Form){ layout, value, (unsigned char)partial, -1 };
+    p->form[p->form_count++] = (Form){ layout, value, (unsigned char)partial, turn, -1 };
     return CORNU_OK;
 }
 
@@ -143,6 +146,20 @@ static CornuStatus to_dtype(Partition *p, CornuDtype dtype, CornuValue *x)
     const CornuAttributes to = { .convert = { dtype } };
     if (type_of(p, *x).dtype == dtype) return CORNU_OK;
     return cornu_program_record(p->to, CORNU_OP_CONVERT, &to, x, 1, x);
+}
+
+/* What is cut along the batch is gathered for each layer that reads it, forward and backward, as
+ * whole it is to be in memory only meanwhile. */
+static CornuStatus gather(Partition *p, unsigned axes, int axis, int *turn, CornuValue *x)
+{
+    const int own = p->to->apart;
+    if (axes & p->data) {
+        *turn = p->turn;
+        cornu__program_apart(p->to, p->apart + p->turn);
+    }
+    const CornuStatus status = exchange(p, CORNU_OP_ALL_GATHER, axes, axis, x);
+    cornu__program_apart(p->to, own);
+    return status;
 }
 
 /* The sum over the axes that x is partial over: of its slice, if it is wanted cut by just these. */
@@ -204,8 +221,10 @@ static CornuStatus make_again(Partition *p, CornuValue old, CornuLayout want, bo
     return cornu_program_record(p->to, op->id, &split.attributes, in, op->in_count, out);
 }
 
-/* From the layout that the value was made in: sums, then gathers, then slices. */
-static CornuStatus convert(Partition *p, CornuValue old, CornuLayout want, CornuValue *out)
+/* From the layout that the value was made in: sums, then gathers, then slices. `turn` is set if
+ * it is for one layer alone. */
+static CornuStatus convert(Partition *p, CornuValue old, CornuLayout want, int *turn,
+                           CornuValue *out)
 {
     const Form  from = *made(p, old);
     CornuLayout layout = from.layout;
@@ -216,7 +235,7 @@ static CornuStatus convert(Partition *p, CornuValue old, CornuLayout want, Cornu
     if (from.partial) CORNU__TRY(add_up(p, old, from.partial, want, &layout, out));
     for (int i = 0; i < CORNU_MAX_RANK; i++) {
         if (!layout.cut[i] || layout.cut[i] == want.cut[i]) continue;
-        CORNU__TRY(exchange(p, CORNU_OP_ALL_GATHER, layout.cut[i], i, out));
+        CORNU__TRY(gather(p, layout.cut[i], i, turn, out));
         layout.cut[i] = 0;
     }
     for (int i = 0; i < CORNU_MAX_RANK; i++)
@@ -228,13 +247,17 @@ static CornuStatus convert(Partition *p, CornuValue old, CornuLayout want, Cornu
 /* The value in this layout, summed. */
 static CornuStatus bring(Partition *p, CornuValue old, CornuLayout want, CornuValue *out)
 {
-    for (int i = p->forms[old]; i >= 0; i = p->form[i].next)
-        if (!p->form[i].partial && cornu__layout_equal(p->form[i].layout, want)) {
-            *out = p->form[i].value;
-            return CORNU_OK;
-        }
-    CORNU__TRY(convert(p, old, want, out));
-    return add_form(p, old, want, 0, *out);
+    int turn = 0;
+    for (int i = p->forms[old]; i >= 0; i = p->form[i].next) {
+        const Form *form = &p->form[i];
+        if (form->partial || (form->turn && form->turn != p->turn) ||
+            !cornu__layout_equal(form->layout, want))
+            continue;
+        *out = form->value;
+        return CORNU_OK;
+    }
+    CORNU__TRY(convert(p, old, want, &turn, out));
+    return add_form(p, old, want, 0, turn, *out);
 }
 
 /* ---- Wishes ---- */
@@ -301,7 +324,7 @@ static CornuStatus record(Partition *p, const CornuProgramOp *op,
     CornuValue               out[CORNU_MAX_OUTPUTS];
     CORNU__TRY(cornu_program_record(p->to, op->id, attributes, p->in, op->in_count, out));
     for (int i = 0; i < op->out_count; i++)
-        CORNU__TRY(add_form(p, op->out_first + i, made ? made[i] : whole, partial, out[i]));
+        CORNU__TRY(add_form(p, op->out_first + i, made ? made[i] : whole, partial, 0, out[i]));
     return CORNU_OK;
 }
 
@@ -369,7 +392,8 @@ static CornuStatus split_inner(Partition *p, const CornuProgramOp *op, const Cor
 {
     const CornuValue *in = cornu_program_operands(p->from, op);
     CornuValue        x[CORNU_MAX_INPUTS], out[CORNU_MAX_OUTPUTS], value;
-    Partition         q = { .from = inner, .to = p->to, .mesh = p->mesh, .data = p->data };
+    Partition         q = { .from = inner, .to = p->to, .mesh = p->mesh, .data = p->data,
+                            .turn = p->turn, .apart = p->apart };
     for (int i = 0; i < op->in_count; i++)
         CORNU__TRY(cornu_program_copy_input(inner, p->from, in[i], &x[i]));
     CORNU__TRY(cornu__op_rules(op->id)->decompose(inner, call, x, out));
@@ -377,12 +401,12 @@ static CornuStatus split_inner(Partition *p, const CornuProgramOp *op, const Cor
     for (int i = 0; i < op->in_count && !status; i++) {
         const CornuLayout layout = made(p, in[i])->layout;
         if (!(status = bring(p, in[i], layout, &value)))
-            status = add_form(&q, x[i], layout, 0, value);
+            status = add_form(&q, x[i], layout, 0, 0, value);
     }
     for (int i = 0; i < inner->op_count && !status; i++) status = split_op(&q, &inner->ops[i]);
     for (int i = 0; i < op->out_count && !status; i++) {
         const Form *form = made(&q, out[i]);
-        status = add_form(p, op->out_first + i, form->layout, form->partial, form->value);
+        status = add_form(p, op->out_first + i, form->layout, form->partial, 0, form->value);
     }
     release(&q);
     return status;
@@ -423,7 +447,7 @@ static CornuStatus split_op(Partition *p, const CornuProgramOp *op)
                                          made(p, in[0])->partial);
     CornuSplit split = { .mesh = p->mesh, .call = &call, .out = out, .out_count = op->out_count,
                          .have = p->have, .want = p->want,
-                         .barred = operands_vary(p, op) ? p->data : 0 };
+                         .barred = operands_vary(p, op) ? p->data : 0, .unsummed = p->data };
     const CornuLayout *laid = laid_of(p, op->out_first);
     if (laid)
         split.wish = *laid;
@@ -455,7 +479,7 @@ static CornuStatus between_shards(Partition *p, const CornuProgramOp *op)
                            "over all shards", cornu_op_name(op->id));
     if (op->id == CORNU_OP_ALL_REDUCE && p->from->values[in[0]].varies) {
         const Form *x = made(p, in[0]);
-        return add_form(p, op->out_first, x->layout, x->partial | p->data, x->value);
+        return add_form(p, op->out_first, x->layout, x->partial | p->data, 0, x->value);
     }
     if (op->in_count) CORNU__TRY(bring(p, in[0], whole, &p->in[0]));
     const CornuAttributes along = { .shards = cornu__mesh_shards(p->mesh, p->data, listed) };
@@ -492,7 +516,7 @@ static CornuStatus declare_inputs(Partition *p)
         CORNU__TRY(axes ? cornu_program_mesh_input(p->to, slice, axes, &own)
                         : cornu_program_input(p->to, slice, &own));
         if (value->fixed) cornu_program_fix_input(p->to, own);
-        CORNU__TRY(add_form(p, from->inputs[i], layout, 0, own));
+        CORNU__TRY(add_form(p, from->inputs[i], layout, 0, 0, own));
     }
     return CORNU_OK;
 }
@@ -501,6 +525,7 @@ static CornuStatus declare_outputs(Partition *p)
 {
     static const CornuLayout whole;
     const CornuProgram      *from = p->from;
+    p->turn++;
     for (int i = 0; i < from->output_count; i++) {
         const CornuProgramOutput *output = &from->outputs[i];
         CornuValue                value;
@@ -518,9 +543,11 @@ static CornuStatus partition(Partition *p)
     if (!p->to) return cornu_error_take();
     CORNU__TRY(reserve(p));
     find_wishes(p);
+    p->apart = cornu__program_most_apart(from);
     CORNU__TRY(declare_inputs(p));
     for (int i = 0; i < from->op_count; i++) {
         const CornuProgramOp *op = &from->ops[i];
+        p->turn += i == 0 || op->apart != op[-1].apart || strcmp(op->scope, op[-1].scope) != 0;
         CORNU__TRY(cornu__program_follow(p->to, op));
         CORNU__TRY(cornu__is_collective(op->id) || op->id == CORNU_OP_REPLICA_ID
                        ? between_shards(p, op) : split_op(p, op));

@@ -199,7 +199,7 @@ static void choose(CornuSplit *s, int operand, const int to[CORNU_MAX_RANK], uns
 {
     for (int i = 0; i < s->call->in[operand].shape.rank; i++) {
         const unsigned cut = s->have[operand].cut[i];
-        if (!cut || cut & (*used | s->barred)) continue;
+        if (!cut || cut & (*used | s->barred | (to[i] == SUMMED ? s->unsummed : 0))) continue;
         if (to[i] == SUMMED) {
             s->partial |= cut;
         } else if (follows(s, operand, i, to[i]) && !s->made[0].cut[to[i]] &&

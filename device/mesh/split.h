@@ -12,6 +12,9 @@ typedef struct {
     int                out_count;
     const CornuLayout *have;              /* of the operands */
     unsigned           barred;            /* axes of the mesh by which nothing may be cut here */
+    unsigned           unsummed;          /* of the mesh: what is cut along these is gathered where
+                                             an op sums along it, so that its bits are those of the
+                                             whole */
     CornuLayout        wish;              /* of the results, for ops that go element by element and
                                              whose operands do not say */
 

@@ -1,9 +1,9 @@
 /*
- * simplify: drops what need not be computed. Dead ops go; equal ops become one; conversions,
- * reshapes, broadcasts and the like that change nothing become their operand; ops on constants
- * become constants; sums of widened bf16 read the bf16; x * 1, x / 1, x - 0 and, of integers, x + 0
- * become x. A float's x + 0 stays: for x = -0 it is +0. Stacked results of a scan that nothing
- * reads are dropped. On one shard collectives become their operand.
+ * simplify: drops what need not be computed. Dead ops go; equal ops become one, unless they are kept
+ * apart; conversions, reshapes, broadcasts and the like that change nothing become their operand;
+ * ops on constants become constants; sums of widened bf16 read the bf16; x * 1, x / 1, x - 0 and, of
+ * integers, x + 0 become x. A float's x + 0 stays: for x = -0 it is +0. Stacked results of a scan
+ * that nothing reads are dropped. On one shard collectives become their operand.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -61,12 +61,12 @@ static CornuStatus record(Simplifier *s, CornuOpId id, const CornuAttributes *at
                           const CornuValue *in, int in_count, CornuValue *out)
 {
     CornuProgram *to = s->rewrite.to;
-    uint64_t      slot = hash_of(id, attributes, in, in_count);
+    uint64_t      slot = cornu__hash(hash_of(id, attributes, in, in_count), (uint64_t)to->apart);
     for (;; slot++) {
         int index = s->table[slot & (uint64_t)(s->size - 1)];
         if (index < 0) break;
         const CornuProgramOp *op = &to->ops[index];
-        if (op->id == id && op->in_count == in_count &&
+        if (op->id == id && op->in_count == in_count && op->apart == to->apart &&
             cornu__attributes_equal(id, &op->attributes, attributes) &&
             (in_count == 0 || memcmp(cornu_program_operands(to, op), in,
                                      (size_t)in_count * sizeof *in) == 0)) {

@@ -225,13 +225,14 @@ static void column_then_row(void **state)
     compare(two_layers(), &batch_model, 1, layouts, 6, 3);
 }
 
-/* Weights in slices along the batch: gathered where they are read, gradients scattered. */
+/* Weights in slices along the batch: gathered where they are read, forward and, that of the second
+ * product, again backward; gradients scattered. */
 static void along_the_batch(void **state)
 {
     (void)state;
     const CornuMesh   mesh = { 1, { DATA }, { "batch" } };
     const CornuLayout layouts[5] = { { { 0 } }, { { 1 } }, { { 1 } }, { { 0, 1 } }, { { 1 } } };
-    compare(two_layers(), &mesh, 1, layouts, 1, 8);
+    compare(two_layers(), &mesh, 1, layouts, 1, 9);
 }
 
 /* Cuts that no op keeps: of rows first, and along both axes of the mesh at once. */

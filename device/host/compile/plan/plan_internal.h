@@ -52,6 +52,11 @@ CornuStatus cornu__plan_find_waits(CornuPlan *plan);
 /* By step: the first one of the segment that it belongs to, and the first one after that. */
 void cornu__plan_find_segments(const CornuPlan *plan, int *first, int *end);
 
+/* ---- plan_late.c ---- */
+
+/* Adds edges by which ops that are kept apart run just before what reads them. */
+CornuStatus cornu__plan_late(CornuPlanner *p);
+
 /* ---- plan_outputs.c ---- */
 
 /* Places operands in the results that ops join them to, each in one only. */

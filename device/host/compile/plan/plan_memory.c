@@ -35,6 +35,7 @@ CornuStatus cornu__plan_memory(CornuPlan *plan)
         status = cornu__plan_connect_operands(&p, i);
     if (status == CORNU_OK) cornu__plan_join_operands(&p);
     if (status == CORNU_OK) status = cornu__plan_outputs(&p);
+    if (status == CORNU_OK) status = cornu__plan_late(&p);
     if (status == CORNU_OK) status = cornu__plan_order(&p);
     if (status == CORNU_OK) status = cornu__plan_find_waits(plan);
     if (status == CORNU_OK) status = cornu__plan_find_fixed(plan);
