@@ -447,7 +447,8 @@ static CornuStatus split_op(Partition *p, const CornuProgramOp *op)
                                          made(p, in[0])->partial);
     CornuSplit split = { .mesh = p->mesh, .call = &call, .out = out, .out_count = op->out_count,
                          .have = p->have, .want = p->want,
-                         .barred = operands_vary(p, op) ? p->data : 0, .unsummed = p->data };
+                         .barred = operands_vary(p, op) || !cornu__split_keeps_bits(op->id)
+                                 ? p->data : 0 };
     const CornuLayout *laid = laid_of(p, op->out_first);
     if (laid)
         split.wish = *laid;

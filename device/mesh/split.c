@@ -199,7 +199,7 @@ static void choose(CornuSplit *s, int operand, const int to[CORNU_MAX_RANK], uns
 {
     for (int i = 0; i < s->call->in[operand].shape.rank; i++) {
         const unsigned cut = s->have[operand].cut[i];
-        if (!cut || cut & (*used | s->barred | (to[i] == SUMMED ? s->unsummed : 0))) continue;
+        if (!cut || cut & (*used | s->barred)) continue;
         if (to[i] == SUMMED) {
             s->partial |= cut;
         } else if (follows(s, operand, i, to[i]) && !s->made[0].cut[to[i]] &&
@@ -286,6 +286,16 @@ bool cornu__split_goes_by_element(CornuOpId id)
     return cornu__is_elementwise(id) || own[id] == same_shape;
 }
 
+bool cornu__split_keeps_bits(CornuOpId id)
+{
+    static const bool moves[CORNU_READS_COUNT] = {
+        [CORNU_READS_NOTHING] = true, [CORNU_READS_IOTA] = true, [CORNU_READS_BROADCAST] = true,
+        [CORNU_READS_RESHAPE] = true, [CORNU_READS_TRANSPOSE] = true, [CORNU_READS_SLICE] = true,
+        [CORNU_READS_PAD] = true, [CORNU_READS_ONE_HOT] = true,
+    };
+    return cornu__split_goes_by_element(id) || moves[cornu__op_reads(id)];
+}
+
 /* The layout of a result, by that of the first: of another shape it is a statistic, of channels or
  * of heads. False if it has none. */
 static bool make_result(CornuSplit *s, int result)
@@ -343,7 +353,8 @@ bool cornu__split_expands(const CornuSplit *s)
     const CornuOpId id = s->call->id;
     bool            gathers = false;
     for (int i = 0; i < s->call->in_count; i++)
-        gathers |= (cornu__layout_axes(s->have[i]) & ~cornu__layout_axes(s->want[i])) != 0;
+        gathers |= (cornu__layout_axes(s->have[i]) & ~cornu__layout_axes(s->want[i]) &
+                    ~s->barred) != 0;
     return gathers && (id == CORNU_OP_SOFTMAX || id == CORNU_OP_LOG_SOFTMAX ||
                        id == CORNU_OP_SPARSE_CROSS_ENTROPY || id == CORNU_OP_DROPOUT);
 }

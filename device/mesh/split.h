@@ -12,9 +12,6 @@ typedef struct {
     int                out_count;
     const CornuLayout *have;              /* of the operands */
     unsigned           barred;            /* axes of the mesh by which nothing may be cut here */
-    unsigned           unsummed;          /* of the mesh: what is cut along these is gathered where
-                                             an op sums along it, so that its bits are those of the
-                                             whole */
     CornuLayout        wish;              /* of the results, for ops that go element by element and
                                              whose operands do not say */
 
@@ -33,6 +30,10 @@ bool cornu__split_expands(const CornuSplit *split);
 
 /* Whether an element of a result is made of those at its place of the operands of its shape. */
 bool cornu__split_goes_by_element(CornuOpId id);
+
+/* Whether an element of a result has the same bits whatever else is computed with it: the op goes by
+ * element, or moves elements. A kernel that adds up may do so otherwise for a slice. */
+bool cornu__split_keeps_bits(CornuOpId id);
 
 /* The op that makes this layout of its results, from operands that it asks for in `want`; false if
  * that takes the whole results. For ops that make much of little, as broadcast. */

@@ -28,8 +28,9 @@ struct CornuCollective {
     CornuRange           own;
     bool                 whole;      /* every process finishes all elements of a sum */
     CornuTree            tree;       /* of a sum over all shards */
+    size_t               sum_bytes, received_bytes;
     char                *sums;       /* of the own nodes of more than one shard */
-    char                *received;
+    char                *received;   /* these two are the executable's memory */
     bool                *readers;    /* in groups, by rank and shard: see reads() */
     const void         **terms;      /* what a sum adds: by shard, or by node of the tree */
     CornuMessage        *sends, *receives;
@@ -119,24 +120,32 @@ static CornuStatus find_readers(CornuCollective *c)
 static CornuStatus allocate(CornuCollective *c)
 {
     const size_t shards = (size_t)c->shards, ranks = (size_t)c->ranks;
-    size_t       messages = ranks, sums = 0, received = 0;
+    size_t       messages = ranks;
     if (varies(c) && is_grouped(c)) {
         CORNU__TRY(find_readers(c));
         messages = ranks * shards;
-        received = shards * row_bytes(c, c->count);
+        c->received_bytes = shards * row_bytes(c, c->count);
     } else if (varies(c) && is_sum(c)) {
         CORNU__TRY(cornu__tree_make(&c->tree, c->shards, c->ranks));
         messages = ranks * (size_t)nodes_of(c, c->rank) + (size_t)c->tree.count + ranks;
-        sums = (size_t)nodes_of(c, c->rank) * row_bytes(c, c->count);
-        received = (size_t)c->tree.count * row_bytes(c, part_of(c, c->rank).count);
+        c->sum_bytes = (size_t)nodes_of(c, c->rank) * row_bytes(c, c->count);
+        c->received_bytes = (size_t)c->tree.count * row_bytes(c, part_of(c, c->rank).count);
     }
     c->terms = cornu__allocate(shards, sizeof *c->terms);
     c->sends = cornu__allocate(messages, sizeof *c->sends);
     c->receives = cornu__allocate(messages, sizeof *c->receives);
-    c->sums = cornu__allocate_aligned(sums);
-    c->received = cornu__allocate_aligned(received);
-    return c->terms && c->sends && c->receives && c->sums && c->received ? CORNU_OK
-                                                                         : CORNU_ERR_MEMORY;
+    return c->terms && c->sends && c->receives ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+size_t cornu__collective_bytes(const CornuCollective *c)
+{
+    return c->sum_bytes + c->received_bytes;
+}
+
+void cornu__collective_use(CornuCollective *c, char *memory)
+{
+    c->sums = memory;
+    c->received = memory + c->sum_bytes;
 }
 
 CornuCollective *cornu__collective_create(const CornuPlan *plan, const CornuPlanStep *step)
@@ -170,8 +179,6 @@ void cornu__collective_free(CornuCollective *c)
     if (!c) return;
     cornu__gather_end(c);
     cornu__tree_free(&c->tree);
-    cornu__release(c->sums);
-    cornu__release(c->received);
     cornu__release(c->readers);
     cornu__release(c->terms);
     cornu__release(c->sends);

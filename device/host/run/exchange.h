@@ -23,10 +23,14 @@
 
 typedef struct CornuCollective CornuCollective;
 
-/* For a step with cornu__plan_exchanges: all memory that its runs need. NULL without memory. The
- * plan must outlive it. */
+/* For a step with cornu__plan_exchanges. NULL without memory. The plan must outlive it. */
 CornuCollective *cornu__collective_create(const CornuPlan *plan, const CornuPlanStep *step);
 void             cornu__collective_free(CornuCollective *collective);
+
+/* Memory that it needs from the begin of each run to its end, a multiple of 64; whoever has made it
+ * gives it so much, aligned to 64, before the first run. */
+size_t cornu__collective_bytes(const CornuCollective *collective);
+void   cornu__collective_use(CornuCollective *collective, char *memory);
 
 /* The exchanges of a run, at most two, which from now on are written to `to` as they end. */
 int  cornu__collective_exchanges(const CornuCollective *collective);

@@ -18,6 +18,7 @@ typedef struct {
     CornuSpan      *spans;        /* by thread: of a step that is measured */
     CornuBuffer *const *buffers;    /* of the inputs of this run */
     CornuCollective **collectives;  /* by step; NULL for those that meet no other process */
+    char           *exchanged;    /* their memory */
     CornuRegions    regions;      /* regions.fixed is the original's, too */
     char           *scratch;
     void          **addresses;    /* of plan.operands on each shard, for this run; */
@@ -193,6 +194,71 @@ void cornu__host_exchanges(CornuExecutable *base)
         if (executable->collectives[i]) cornu__gather_note(executable->collectives[i]);
 }
 
+/* Memory for collectives that are not under way at the same time. */
+typedef struct {
+    size_t bytes, offset;
+    int    end;             /* the step that ends the last of them */
+} Block;
+
+/* A block that is free at the step: the largest one, or a new one. */
+static Block *free_block(Block *blocks, int *count, int step)
+{
+    Block *best = NULL;
+    for (int i = 0; i < *count; i++)
+        if (blocks[i].end < step && (!best || blocks[i].bytes > best->bytes)) best = &blocks[i];
+    return best ? best : &blocks[(*count)++];
+}
+
+/* The last step of the collective whose first one is step i; -1: it is not its first. */
+static int last_step_of(const Executable *executable, int i)
+{
+    int last = i;
+    for (int k = 0; k < executable->plan->step_count; k++) {
+        if (!is_shared(executable, i, k)) continue;
+        if (k < i) return -1;
+        last = k;
+    }
+    return last;
+}
+
+/* Gives collectives their memory; block_of: by step. */
+static CornuStatus divide_memory(Executable *executable, Block *blocks, int *block_of)
+{
+    const int steps = executable->plan->step_count;
+    size_t    bytes = 0;
+    int       count = 0;
+    for (int i = 0; i < steps; i++) {
+        const CornuCollective *c = executable->collectives[i];
+        const int              last = c && cornu__collective_bytes(c) ? last_step_of(executable, i)
+                                                                      : -1;
+        block_of[i] = -1;
+        if (last < 0) continue;
+        Block *block = free_block(blocks, &count, i);
+        block->end = last;
+        if (cornu__collective_bytes(c) > block->bytes) block->bytes = cornu__collective_bytes(c);
+        block_of[i] = (int)(block - blocks);
+    }
+    for (int i = 0; i < count; bytes += blocks[i++].bytes) blocks[i].offset = bytes;
+    executable->exchanged = cornu__allocate_aligned(bytes);
+    for (int i = 0; i < steps && executable->exchanged; i++)
+        if (block_of[i] >= 0)
+            cornu__collective_use(executable->collectives[i],
+                                  executable->exchanged + blocks[block_of[i]].offset);
+    return executable->exchanged ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+static CornuStatus share_memory(Executable *executable)
+{
+    const size_t steps = (size_t)executable->plan->step_count;
+    Block       *blocks = cornu__allocate(steps, sizeof *blocks);
+    int         *block_of = cornu__allocate(steps, sizeof *block_of);
+    const CornuStatus status = blocks && block_of ? divide_memory(executable, blocks, block_of)
+                                                  : CORNU_ERR_MEMORY;
+    cornu__release(blocks);
+    cornu__release(block_of);
+    return status;
+}
+
 /* One for each kernel step that meets other processes; its send step, or the wait step for what it
  * gathers, has the same. */
 static CornuStatus allocate_collectives(Executable *executable)
@@ -208,8 +274,9 @@ static CornuStatus allocate_collectives(Executable *executable)
                 (plan->steps[k].kind == CORNU_STEP_WAIT && plan->steps[k].input == step->input))
                 executable->collectives[k] = collective;
     }
-    return cornu_process_count(plan->host->processes) > 1 ? allocate_exchanges(executable)
-                                                          : CORNU_OK;
+    if (cornu_process_count(plan->host->processes) == 1) return CORNU_OK;
+    CORNU__TRY(share_memory(executable));
+    return allocate_exchanges(executable);
 }
 
 static void free_collectives(Executable *executable)
@@ -219,6 +286,7 @@ static void free_collectives(Executable *executable)
         if (plan->steps[i].kind == CORNU_STEP_KERNEL)
             cornu__collective_free(executable->collectives[i]);
     cornu__release(executable->collectives);
+    cornu__release(executable->exchanged);
     cornu__release(executable->base.exchanges);
 }
 

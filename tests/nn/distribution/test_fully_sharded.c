@@ -1,4 +1,6 @@
 /* cornu_fully_sharded: the bits of data parallelism, and a part of its memory. */
+#define _GNU_SOURCE    /* MAP_ANONYMOUS */
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -209,11 +212,175 @@ static void processes_agree(void **state)
     results_agree("shm", counts, 2 * CASES, train_all);
 }
 
+/* ---- Memory: a shard for each of four processes ---- */
+
+enum { LAYERS = 6, UNITS = 256, LAYER_BYTES = UNITS * UNITS * 4, RANKS = 4 };
+
+/* Bytes on a shard, at most, by what the device counts. */
+typedef struct { int64_t weights, slots, values; } Footprint;
+
+static Footprint *footprints;    /* by rank, shared with the ranks */
+static bool       fully;
+
+static CornuModel *deep(void)
+{
+    CornuModel *model = cornu_sequential(.name = "deep", .input_shape = { FEATURES });
+    for (int i = 0; i <= LAYERS; i++)
+        cornu_model_add(model, cornu_dense(UNITS, .activation = CORNU_RELU));
+    cornu_model_add(model, cornu_dense(CLASSES));
+    return model;
+}
+
+static CornuStatus measure(CornuProcesses *processes)
+{
+    double         loss;
+    CornuStrategy *strategy =
+        fully ? cornu_fully_sharded(.processes = processes, .threads = 1)
+              : cornu_tpu_strategy(.target = &(CornuTpuTarget){ .device = "cpu" }, .threads = 1,
+                                   .num_shards = RANKS, .processes = processes);
+    if (!strategy) return cornu_error_take();
+    CornuDevice *device = cornu_strategy_device(strategy);
+    CornuModel  *model = deep();
+    CORNU__TRY(cornu_compile(model, .optimizer = adam(), .device = device,
+                             .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY));
+    for (int i = 0; i < 2; i++)
+        CORNU__TRY(cornu_train_on_batch(model, .values = &loss,
+                                        .x = cornu_array(x, CORNU_F32, BATCH, FEATURES),
+                                        .y = cornu_array(classes, CORNU_I32, BATCH)));
+    const CornuMemory memory = cornu_device_memory(device);
+    footprints[cornu_process_rank(processes)] =
+        (Footprint){ memory.uses[CORNU_USE_WEIGHTS].peak, memory.uses[CORNU_USE_SLOTS].peak,
+                     memory.uses[CORNU_USE_ACTIVATIONS].peak };
+    cornu_model_free(model);
+    cornu_strategy_free(strategy);
+    return CORNU_OK;
+}
+
+/* Of every rank the same. */
+static Footprint measured(bool sharded)
+{
+    fully = sharded;
+    ranks_succeed(RANKS, "shm", measure);
+    for (int r = 1; r < RANKS; r++)
+        assert_memory_equal(&footprints[r], &footprints[0], sizeof *footprints);
+    return footprints[0];
+}
+
+/* Weights and slots fall to a quarter, biases aside; between inputs and outputs there are, beside
+ * activations, the weights and the gradient of one layer, instead of all gradients. */
+static void memory_falls(void **state)
+{
+    (void)state;
+    const int64_t biases = (LAYERS + 2) * UNITS * 4;
+    footprints = mmap(NULL, RANKS * sizeof *footprints, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(footprints != MAP_FAILED);
+    const Footprint plain = measured(false), cut = measured(true);
+    assert_true(plain.weights > LAYERS * LAYER_BYTES && plain.values > LAYERS * LAYER_BYTES);
+    assert_in_range(cut.weights, plain.weights / RANKS, plain.weights / RANKS + biases);
+    assert_in_range(cut.slots, 2 * plain.weights / RANKS - biases,
+                    2 * plain.weights / RANKS + 2 * biases);
+    assert_in_range(cut.values, LAYER_BYTES, 2 * LAYER_BYTES + LAYER_BYTES / RANKS + 12 * biases);
+    munmap(footprints, RANKS * sizeof *footprints);
+}
+
+/* ---- Which weights are cut ---- */
+
+static CornuModel *of_shapes(void)
+{
+    CornuModel *model = cornu_sequential(.name = "shapes", .input_shape = { 8, 8, 3 });
+    cornu_model_add(model, cornu_conv2d(64, 3, .name = "first"));        /* (3, 3, 3, 64) */
+    cornu_model_add(model, cornu_conv2d(10, 3, .name = "second"));       /* (3, 3, 64, 10) */
+    cornu_model_add(model, cornu_conv2d(15, 3, .name = "third"));        /* (3, 3, 10, 15) */
+    cornu_model_add(model, cornu_flatten());
+    cornu_model_add(model, cornu_dense(2048, .name = "fourth"));         /* (60, 2048) */
+    cornu_model_add(model, cornu_reshape({ 32, 64 }));
+    cornu_model_add(model, cornu_dense(8, .name = "fifth"));             /* (64, 8) */
+    return model;
+}
+
+static void first_axis_that_divides(void **state)
+{
+    (void)state;
+    static const struct { const char *path; int axis; } expected[] = {
+        { "first/kernel", 3 },  { "first/bias", -1 },  { "second/kernel", 2 },
+        { "third/kernel", -1 }, { "fourth/kernel", 1 }, { "fourth/bias", -1 },
+        { "fifth/kernel", -1 },
+    };
+    CornuStrategy *strategy = cornu_fully_sharded(.num_shards = SHARDS);
+    CornuModel    *model = of_shapes();
+    CornuStatus    status = CORNU_OK;
+    CORNU_SCOPE(strategy) status = cornu_compile(model, .loss = CORNU_MEAN_SQUARED_ERROR);
+    if (status) fail_msg("%s", cornu_error_message());
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        const CornuWeight *w = cornu_model_find_weight(model, expected[i].path);
+        CornuLayout        layout = { { 0 } };
+        if (expected[i].axis >= 0) layout.cut[expected[i].axis] = 1;
+        if (!w) fail_msg("%s: not found", expected[i].path);
+        if (!cornu__layout_equal(*cornu_variable_layout(w->variable), layout))
+            fail_msg("%s: expected a cut of axis %d", expected[i].path, expected[i].axis);
+    }
+    cornu_model_free(model);
+    cornu_strategy_free(strategy);
+}
+
+/* ---- With an axis of models ---- */
+
+static CornuStatus train_on_mesh(bool sharded, Outcome *outcome)
+{
+    static const CornuLayoutRow rows[] = { { "up/kernel", { NULL, "model" } },
+                                           { "up/bias", { "model" } },
+                                           { "middle/kernel", { "model" } }, { 0 } };
+    const CornuMesh mesh = cornu_device_mesh(.shape = { 4, 2 });
+    return train(&cases[0], sharded ? cornu_fully_sharded(.mesh = mesh, .layout_map = rows)
+                                    : cornu_model_parallel(.mesh = mesh, .layout_map = rows),
+                 outcome);
+}
+
+static void beside_a_layout_map(void **state)
+{
+    (void)state;
+    static Outcome plain, cut;
+    if (train_on_mesh(false, &plain) || train_on_mesh(true, &cut))
+        fail_msg("%s", cornu_error_message());
+    expect_same(&cases[0], &plain, &cut);
+}
+
+/* ---- Errors ---- */
+
+static void expect_error(CornuStrategy *strategy, const char *text)
+{
+    assert_null(strategy);
+    assert_string_equal(cornu_error_message(), text);
+    cornu_error_take();
+}
+
+static void errors(void **state)
+{
+    (void)state;
+    const CornuMesh mesh = cornu_device_mesh(.shape = { 2, 4 });
+    expect_error(cornu_fully_sharded(.mesh = mesh, .num_shards = 4),
+                 "fully_sharded: .num_shards is 4, but the .mesh has 8");
+    expect_error(cornu_fully_sharded(.mesh = mesh, .batch_dim_name = "rows"),
+                 "the mesh (batch=2, model=4) has no axis \"rows\" to deal the rows of a batch "
+                 "over");
+    expect_error(cornu_fully_sharded(.num_shards = 2, .iterations_per_loop = -1),
+                 "fully_sharded: .iterations_per_loop is -1, expected 1 to 2147483647");
+    CornuDevice *device = cornu_device_open("cpu", .shards = 2);
+    assert_int_equal(cornu_device_shard_fully(device), CORNU_ERR_ARGUMENT);
+    assert_string_equal(cornu_error_message(), "fully sharded: the device has no mesh, expected "
+                                               "cornu_device_set_mesh before");
+    cornu_error_take();
+    cornu_device_close(device);
+}
+
 int main(void)
 {
     make_data();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(processes_agree), cmocka_unit_test(bits_of_data_parallelism),
+        cmocka_unit_test(memory_falls), cmocka_unit_test(processes_agree),
+        cmocka_unit_test(bits_of_data_parallelism), cmocka_unit_test(beside_a_layout_map),
+        cmocka_unit_test(first_axis_that_divides), cmocka_unit_test(errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

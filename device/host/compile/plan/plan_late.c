@@ -89,12 +89,14 @@ static int by_position(const void *a, const void *b)
     return x->step < y->step ? -1 : x->step > y->step;
 }
 
-/* When all is there of which the step makes its results. */
+/* When all is there of which the step makes its results, of what it packs for itself too. */
 static int ready_at(const CornuPlanner *p, int step)
 {
     int ready = 0;
     for (int k = 0; k < p->plan->steps[step].in_count; k++) {
-        const int maker = maker_of(p, step, k);
+        int maker = maker_of(p, step, k);
+        if (maker >= 0 && p->plan->steps[maker].kind == CORNU_STEP_PACK)
+            maker = maker_of(p, maker, 0);
         if (maker >= 0 && p->plan->steps[maker].position > ready)
             ready = p->plan->steps[maker].position;
     }
