@@ -83,6 +83,14 @@ static int nodes_of(const CornuCollective *c, int rank)
     return c->tree.first[rank + 1] - c->tree.first[rank];
 }
 
+/* Own nodes before this one that are of more than one shard, and so need a sum. */
+static int sums_before(const CornuCollective *c, int node)
+{
+    int sums = 0;
+    for (int i = c->tree.first[c->rank]; i < node; i++) sums += c->tree.nodes[i].count > 1;
+    return sums;
+}
+
 /* Bytes of one node's elements in `sums` and `received`. */
 static size_t row_bytes(const CornuCollective *c, int64_t count)
 {
@@ -128,7 +136,7 @@ static CornuStatus allocate(CornuCollective *c)
     } else if (varies(c) && is_sum(c)) {
         CORNU__TRY(cornu__tree_make(&c->tree, c->shards, c->ranks));
         messages = ranks * (size_t)nodes_of(c, c->rank) + (size_t)c->tree.count + ranks;
-        c->sum_bytes = (size_t)nodes_of(c, c->rank) * row_bytes(c, c->count);
+        c->sum_bytes = (size_t)sums_before(c, c->tree.first[c->rank + 1]) * row_bytes(c, c->count);
         c->received_bytes = (size_t)c->tree.count * row_bytes(c, part_of(c, c->rank).count);
     }
     c->terms = cornu__allocate(shards, sizeof *c->terms);
@@ -335,7 +343,7 @@ static const char *sum_node(CornuCollective *c, void *const *addresses, int node
     const void      *terms[CORNU_MAX_SHARDS];
     if (shards.count == 1) return operand(c, addresses, first);
     for (int i = 0; i < shards.count; i++) terms[i] = operand(c, addresses, first + i);
-    char *sum = c->sums + (size_t)(node - c->tree.first[c->rank]) * row_bytes(c, c->count);
+    char *sum = c->sums + (size_t)sums_before(c, node) * row_bytes(c, c->count);
     cornu__tree_sum(c->plan->host->threads, c->dtype, c->count, terms, shards.count, sum);
     return sum;
 }

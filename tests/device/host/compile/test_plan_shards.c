@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "../../../../device/program_internal.h"
 #include "../../agreement.h"
 
 static int64_t bytes_moved(const CornuProgram *program, int shards)
@@ -317,6 +318,59 @@ static void test_variables_of_shards_trade_places(void **state)
     cornu_program_free(p);
 }
 
+enum { DEEP = 6, WIDE = 128, WIDE_BYTES = 4 * WIDE * WIDE };
+
+/* Products with matrices that are large, and made of little, and then with them again in reverse;
+ * apart: made again for that, in two ops. */
+static CornuProgram *there_and_back(bool apart)
+{
+    const CornuAttributes matmul = { .matmul = { .dtype = CORNU_F32 } };
+    CornuProgram *p = cornu_program_create();
+    CornuValue    y = input(p, cornu_type(CORNU_F32, 2, WIDE)), rows[DEEP];
+    for (int i = 0; i < DEEP; i++) rows[i] = input(p, cornu_type(CORNU_F32, WIDE));
+    for (int i = 0; i < 2 * DEEP; i++) {
+        const CornuValue row = rows[i < DEEP ? i : 2 * DEEP - 1 - i];
+        if (apart) cornu__program_apart(p, i < DEEP ? 0 : 1);
+        CornuValue w = op1(p, CORNU_OP_SIN, broadcast(p, row, cornu_shape(WIDE, WIDE)));
+        w = op(p, CORNU_OP_SOFTMAX, NULL, &w, 1);
+        cornu__program_apart(p, 0);
+        y = op(p, CORNU_OP_MATMUL, &matmul, (CornuValue[]){ y, w }, 2);
+    }
+    output(p, y, -1);
+    return p;
+}
+
+/* What is kept apart is made twice, just before it is read; equal ops are one, and their result is
+ * kept. */
+static void test_what_is_kept_apart_is_made_late(void **state)
+{
+    (void)state;
+    int64_t bytes[2], kernels[2], count;
+    double *got[2];
+    for (int apart = 0; apart < 2; apart++) {
+        CornuProgram *p = there_and_back(apart);
+        CornuDevice  *device = cornu_device_open("cpu", .threads = 1);
+        Compiled      made = compile(device, p);
+        for (int i = 0; i <= DEEP; i++) {
+            double x[2 * WIDE];    /* of a row the first half is read */
+            for (int k = 0; k < 2 * WIDE; k++) x[k] = (double)((k * 7 + i) % 13) / 8.0;
+            set_numbers(&made, i, x);
+        }
+        run(&made);
+        bytes[apart] = statistics(&made)->bytes_planned;
+        kernels[apart] = statistics(&made)->kernels;
+        got[apart] = get_output(&made, 0, &count);
+        release(&made);
+        cornu_device_close(device);
+        cornu_program_free(p);
+    }
+    assert_memory_equal(got[0], got[1], 2 * WIDE * sizeof *got[0]);
+    assert_true(kernels[1] >= kernels[0] + DEEP - 1);
+    assert_in_range(bytes[0], DEEP * WIDE_BYTES, 2 * DEEP * WIDE_BYTES);
+    assert_in_range(bytes[1], WIDE_BYTES, 3 * WIDE_BYTES);
+    free(got[0]), free(got[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_sums_of_programs_of_any_size),
         cmocka_unit_test(test_same_on_every_shard),
         cmocka_unit_test(test_variables_of_shards_trade_places),
+        cmocka_unit_test(test_what_is_kept_apart_is_made_late),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }
