@@ -94,6 +94,12 @@ around() {
         cat "$1"
         echo 'const bool right = cornu_process_count(cornu_strategy_processes(workers)) == 1;'
         echo 'cornu_strategy_free(workers);' ;;
+    'CornuStrategy *sharded'*)
+        echo 'CornuModel *model = cornu_sequential(.input_shape = { 64 });'
+        echo 'cornu_model_add(model, cornu_dense(32));'
+        cat "$1"
+        echo 'const bool right = cornu_device_shards(cornu_strategy_device(sharded)) == 8;'
+        echo 'cornu_model_free(model), cornu_strategy_free(sharded);' ;;
     'CornuStrategy *parallel'*)
         echo 'CornuModel *model = cornu_sequential(.input_shape = { 16 });'
         echo 'cornu_model_add(model, cornu_dense(32, .name = "up"));'
