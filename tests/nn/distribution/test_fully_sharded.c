@@ -15,7 +15,9 @@
 #include "../../../device/mesh/partition.h"
 #include "../../../models/models.h"
 #include "../../../nn/cornu.h"
+#include "../../device/pjrt/opened.h"
 #include "../../device/processes/results.h"
+#include "../../skip.h"
 
 enum { SHARDS = 8, ROWS = 32, BATCH = 16, EPOCHS = 2, CLASSES = 10, FEATURES = 48, TIMES = 8,
        WORDS = 64, SIDE = 28, PIXELS = SIDE * SIDE };
@@ -212,6 +214,27 @@ static void processes_agree(void **state)
     results_agree("shm", counts, 2 * CASES, train_all);
 }
 
+/* XLA adds up in orders of its own. */
+static void pjrt_agrees(void **state)
+{
+    (void)state;
+    static Outcome plain, cut;
+    static const Case on_pjrt[] = { { mlp, sgd, NULL, 2e-5 }, { gpt, sgd, NULL, 2e-5 } };
+    if (pjrt_most_shards() < SHARDS) SKIP_FOR("pjrt: eight devices");
+    for (int i = 0; i < 2; i++) {
+        Case c = on_pjrt[i];
+        c.device = pjrt_name();
+        CornuStrategy *workers = cornu_multi_worker_strategy(.num_shards = SHARDS,
+                                                             .device = c.device);
+        if (train(&c, workers, &plain) || train(&c, sharded_on(&c, NULL), &cut))
+            fail_msg("pjrt case %d: %s", i, cornu_error_message());
+        for (int e = 0; e < EPOCHS; e++)
+            if (!(fabs(plain.loss[e] - cut.loss[e]) <= c.bound))
+                fail_msg("pjrt case %d, epoch %d: loss %.9g, %.9g unsharded", i, e, cut.loss[e],
+                         plain.loss[e]);
+    }
+}
+
 /* ---- Memory: a shard for each of four processes ---- */
 
 enum { LAYERS = 6, UNITS = 256, LAYER_BYTES = UNITS * UNITS * 4, RANKS = 4 };
@@ -379,7 +402,8 @@ int main(void)
     make_data();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_falls), cmocka_unit_test(processes_agree),
-        cmocka_unit_test(bits_of_data_parallelism), cmocka_unit_test(beside_a_layout_map),
+        cmocka_unit_test(bits_of_data_parallelism), cmocka_unit_test(pjrt_agrees),
+        cmocka_unit_test(beside_a_layout_map),
         cmocka_unit_test(first_axis_that_divides), cmocka_unit_test(errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
