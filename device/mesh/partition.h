@@ -14,10 +14,10 @@
  * summed over the shards before anything else reads it.
  *
  * Along the axes that share the batch, `data`, values vary as the recorded program says; what is
- * cut along them is gathered before it meets a value that varies or is added up, and a gradient that
- * is summed over them and wanted cut is reduced and scattered at once. A layer gathers for itself,
- * forward and backward, in ops that are kept apart, so that what is whole is in memory for its turn
- * alone.
+ * cut along them is gathered before it meets a value that varies or is added up, and a gradient
+ * that is summed over them and wanted cut is reduced and scattered at once. A layer gathers for
+ * itself, forward and backward, in ops that are kept apart, so that what is whole is in memory for
+ * its turn alone.
  *
  * Source: Xu et al., GSPMD, arXiv 2105.04663, sections 3 and 4; Shoeybi et al., Megatron-LM, arXiv
  * 1909.08053, section 3.

@@ -31,8 +31,8 @@ bool cornu__split_expands(const CornuSplit *split);
 /* Whether an element of a result is made of those at its place of the operands of its shape. */
 bool cornu__split_goes_by_element(CornuOpId id);
 
-/* Whether an element of a result has the same bits whatever else is computed with it: the op goes by
- * element, or moves elements. A kernel that adds up may do so otherwise for a slice. */
+/* Whether an element of a result has the same bits whatever else is computed with it: the op goes
+ * by element, or moves elements. A kernel that adds up may do so otherwise for a slice. */
 bool cornu__split_keeps_bits(CornuOpId id);
 
 /* The op that makes this layout of its results, from operands that it asks for in `want`; false if

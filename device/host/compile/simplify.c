@@ -1,9 +1,9 @@
 /*
- * simplify: drops what need not be computed. Dead ops go; equal ops become one, unless they are kept
- * apart; conversions, reshapes, broadcasts and the like that change nothing become their operand;
- * ops on constants become constants; sums of widened bf16 read the bf16; x * 1, x / 1, x - 0 and, of
- * integers, x + 0 become x. A float's x + 0 stays: for x = -0 it is +0. Stacked results of a scan
- * that nothing reads are dropped. On one shard collectives become their operand.
+ * simplify: drops what need not be computed. Dead ops go; equal ops become one, unless they are
+ * kept apart; conversions, reshapes, broadcasts and the like that change nothing become their
+ * operand; ops on constants become constants; sums of widened bf16 read the bf16; x * 1, x / 1,
+ * x - 0 and, of integers, x + 0 become x. A float's x + 0 stays: for x = -0 it is +0. Stacked
+ * results of a scan that nothing reads are dropped. On one shard collectives become their operand.
  */
 #include <math.h>
 #include <stdlib.h>

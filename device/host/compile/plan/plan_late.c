@@ -17,7 +17,7 @@ typedef struct { int step, position; } Timed;
 
 typedef struct {
     CornuPlanner *p;
-    bool         *late;       /* by step: it is kept apart, or made of one that is and nothing else */
+    bool         *late;       /* by step: it is kept apart, or made of one that is alone */
     int          *first;      /* by step: the first that reads its results, -1: none */
     Timed        *delayed;    /* late steps, and when they are read by one that is not */
     Timed        *sums;       /* that scatter, and when what they add up can be made */
@@ -125,8 +125,8 @@ static void find_times(Late *l)
  * needs it. */
 static CornuStatus run_before(Late *l, int before, int step)
 {
-    return before == step || cornu__plan_follows(l->p, before) ? CORNU_OK
-                                                               : cornu__plan_edge(l->p, before, step);
+    if (before == step || cornu__plan_follows(l->p, before)) return CORNU_OK;
+    return cornu__plan_edge(l->p, before, step);
 }
 
 /* Delays the step number i of the list; sums before `sum` go before one that was earlier. */
