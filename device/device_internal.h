@@ -117,6 +117,7 @@ struct CornuDevice {
     unsigned                data;          /* its axes that share the batch */
     struct CornuLayoutMap  *layouts;       /* of variables; NULL: none is cut */
     void                  (*free_layouts)(struct CornuLayoutMap *layouts);
+    bool                    fully_sharded; /* large variables are also cut along `data` */
     CornuPrecision          precision;
     char                    description[256];
     const char             *profile;       /* NULL: it emulates none */

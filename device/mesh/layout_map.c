@@ -210,10 +210,36 @@ CornuStatus cornu_device_set_mesh(CornuDevice *device, const CornuMesh *mesh, co
     return CORNU_OK;
 }
 
-CornuStatus cornu__device_layout(const CornuDevice *device, const char *path, CornuType type,
-                                 CornuLayout *layout)
+CornuStatus cornu_device_shard_fully(CornuDevice *device)
 {
-    return cornu__layout_find(device->layouts, &device->mesh, path, type, layout);
+    CORNU__NEED(device);
+    if (device->mesh.axes == 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "fully sharded: the device has no mesh, expected "
+                           "cornu_device_set_mesh before");
+    device->fully_sharded = true;
+    return CORNU_OK;
+}
+
+/* The first axis that is left and divides is cut by these axes of the mesh. */
+static void cut_further(const CornuMesh *mesh, unsigned axes, CornuType type, CornuLayout *layout)
+{
+    const int64_t parts = cornu_mesh_size(mesh, axes);
+    if (parts == 1 || type.shape.rank < 2 || cornu__layout_axes(*layout) & axes ||
+        cornu_type_count(type) < CORNU_SHARDED_ELEMENTS)
+        return;
+    for (int i = 0; i < type.shape.rank; i++)
+        if (!layout->cut[i] && type.shape.extent[i] % parts == 0) {
+            layout->cut[i] = (unsigned char)axes;
+            return;
+        }
+}
+
+CornuStatus cornu__device_layout(const CornuDevice *device, const char *path, CornuType type,
+                                 bool by_rows, CornuLayout *layout)
+{
+    CORNU__TRY(cornu__layout_find(device->layouts, &device->mesh, path, type, layout));
+    if (device->fully_sharded && !by_rows) cut_further(&device->mesh, device->data, type, layout);
+    return CORNU_OK;
 }
 
 CornuStatus cornu__device_note_output(const CornuDevice *device, const char *path)

@@ -42,6 +42,17 @@ struct CornuDevice;
 CornuStatus cornu_device_set_mesh(struct CornuDevice *device, const CornuMesh *mesh,
                                   const char *batch, const CornuLayoutRow *rows);
 
+/* Weights with fewer elements than this are not worth cutting: what they take is little beside
+ * the exchange of a layer. */
+enum { CORNU_SHARDED_ELEMENTS = 1024 };
+
+/* Cuts weights, beside what the rows say of them, along the axis over which the rows of a batch are
+ * dealt: the first of their axes that is not cut yet and divides. Whole stay those of one axis or
+ * none, as biases, those with fewer than CORNU_SHARDED_ELEMENTS elements, those of which no axis
+ * divides, and those that are updated by rows, as tables with sparse gradients. For a device that
+ * has just got its mesh; CORNU_ERR_ARGUMENT without one. */
+CornuStatus cornu_device_shard_fully(struct CornuDevice *device);
+
 #ifdef __cplusplus
 }
 #endif

@@ -304,7 +304,8 @@ CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
         cornu_variable_precision(weight->variable) == precision)
         return CORNU_OK;
     CornuLayout layout;
-    CORNU__TRY(cornu__device_layout(device, weight->path, weight->type, &layout));
+    CORNU__TRY(cornu__device_layout(device, weight->path, weight->type,
+                                    weight->sparse_gradient || weight->sliced, &layout));
     CornuVariable *variable = cornu_variable_create(device, weight->type, weight->path,
                                                     .use = CORNU_USE_WEIGHTS,
                                                     .precision = precision,

@@ -264,6 +264,8 @@ static CornuStatus copy_variables(CornuModel *model, CornuDevice *device, CornuV
         const CornuVariable *old = *variable_at(model, i);
         CornuLayout          layout;
         CORNU__TRY(cornu__device_layout(device, cornu_variable_name(old), cornu_variable_type(old),
+                                        cornu_variable_has_sparse_gradient(old) ||
+                                            cornu_variable_spread(old) != CORNU_SHARED,
                                         &layout));
         fresh[i] = cornu_variable_create(
             device, cornu_variable_type(old), cornu_variable_name(old),

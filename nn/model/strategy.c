@@ -82,25 +82,54 @@ CornuMesh cornu_device_mesh_from(const CornuDeviceMeshConfig *config)
     return cornu_error_pending() ? (CornuMesh){ .axes = 0 } : mesh;
 }
 
+/* Gives the strategy's device its mesh; NULL for NULL, and if it cannot have it: then it is freed.
+ * batch: the axis of the batch, NULL for the usual one. */
+static CornuStrategy *with_mesh(CornuStrategy *strategy, const CornuMesh *mesh, const char *batch,
+                                const CornuLayoutRow *layout_map, bool fully_sharded)
+{
+    if (!strategy) return NULL;
+    if (!batch && cornu_mesh_axis(mesh, "batch") >= 0) batch = "batch";
+    CornuStatus status = cornu_device_set_mesh(strategy->device, mesh, batch, layout_map);
+    if (!status && fully_sharded) status = cornu_device_shard_fully(strategy->device);
+    if (!status) return strategy;
+    cornu_strategy_free(strategy);
+    return cornu__null();
+}
+
 CornuStrategy *cornu_model_parallel_from(const CornuModelParallelConfig *config)
 {
     CORNU__NEED_TO_MAKE(config);
     if (!config->mesh.axes || !config->layout_map)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "model_parallel: %s is required",
                                 config->mesh.axes ? ".layout_map" : ".mesh");
-    const char    *batch = config->batch_dim_name;
     CornuStrategy *strategy = create_strategy("model_parallel", config->iterations_per_loop);
     if (!strategy) return NULL;
-    if (!batch && cornu_mesh_axis(&config->mesh, "batch") >= 0) batch = "batch";
     strategy = with_device(strategy, cornu_device_open(
         config->device ? config->device : "cpu", .shards = cornu_mesh_size(&config->mesh, ~0u),
         .threads = config->threads, .precision = config->precision,
         .processes = config->processes));
-    if (!strategy ||
-        !cornu_device_set_mesh(strategy->device, &config->mesh, batch, config->layout_map))
-        return strategy;
-    cornu_strategy_free(strategy);
-    return cornu__null();
+    return with_mesh(strategy, &config->mesh, config->batch_dim_name, config->layout_map, false);
+}
+
+CornuStrategy *cornu_fully_sharded_from(const CornuFullyShardedConfig *config)
+{
+    CORNU__NEED_TO_MAKE(config);
+    const char *device = config->device ? config->device : "cpu";
+    const int   size = config->mesh.axes ? cornu_mesh_size(&config->mesh, ~0u) : 0;
+    CornuMesh   mesh = config->mesh;
+    int         shards = config->num_shards ? config->num_shards : size;
+    if (size && shards != size)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "fully_sharded: .num_shards is %d, but the "
+                                ".mesh has %d", shards, size);
+    if (shards == 0 && strcmp(device, "cpu") == 0) shards = cornu_process_count(config->processes);
+    CornuStrategy *strategy = create_strategy("fully_sharded", config->iterations_per_loop);
+    if (!strategy) return NULL;
+    strategy = with_device(strategy, cornu_device_open(
+        device, .shards = shards, .threads = config->threads, .precision = config->precision,
+        .processes = config->processes));
+    if (strategy && !size)
+        mesh = (CornuMesh){ 1, { cornu_device_shards(strategy->device) }, { "batch" } };
+    return with_mesh(strategy, &mesh, config->batch_dim_name, config->layout_map, true);
 }
 
 void cornu_strategy_free(CornuStrategy *strategy)

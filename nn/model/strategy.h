@@ -117,6 +117,44 @@ CornuStrategy *cornu_model_parallel_from(const CornuModelParallelConfig *config)
 #define cornu_model_parallel(...) \
     cornu_model_parallel_from(&(CornuModelParallelConfig){ .unset = 0, __VA_ARGS__ })
 
+/*
+ * Fully sharded data parallelism (FSDP; stage 3 of ZeRO): as data parallelism, with the same bits,
+ * but each shard keeps only its part of the weights, of their gradients and of the optimizer's
+ * slots. A layer's weights are gathered from all shards before it is computed, forward and again
+ * backward, and dropped after; gradients are summed and scattered.
+ *
+ * Of each weight the first axis that the number of shards divides is cut. Biases and other weights
+ * of one axis stay whole, as do those with fewer than CORNU_SHARDED_ELEMENTS elements or without
+ * such an axis (device/mesh/layout_map.h), and embeddings with .sparse_gradient.
+ *
+ *     CornuStrategy *sharded = cornu_fully_sharded(.num_shards = 8);
+ *     CORNU_SCOPE(sharded) cornu_compile(model, …);
+ *
+ * With a mesh of more axes, weights are cut along the one of the batch, and by the layout map along
+ * the others.
+ *
+ * Sources: Rajbhandari et al., ZeRO, arXiv 1910.02054; Zhao et al., PyTorch FSDP, arXiv 2304.11277.
+ */
+typedef struct {
+    char                  unset;
+    int                   num_shards;          /* 1 to 1024; default the mesh's, else one a process
+                                                  on cpu, the profile's on tpu            */
+    CornuMesh             mesh;                /* default one axis, "batch", of num_shards */
+    const CornuLayoutRow *layout_map;          /* further cuts; default none              */
+    const char           *batch_dim_name;      /* default "batch", else the mesh's first axis */
+    const char           *device;              /* default "cpu"; or "tpu", "tpu:v3-8"     */
+    int                   threads;             /* of this process; default as device.h    */
+    CornuPrecision        precision;           /* as device.h                             */
+    int64_t               iterations_per_loop; /* as above                                */
+    CornuProcesses       *processes;           /* as above                                */
+} CornuFullyShardedConfig;
+
+/* Opens the device. NULL with a pending error, as cornu_device_open, and if num_shards is not the
+ * mesh's. */
+CornuStrategy *cornu_fully_sharded_from(const CornuFullyShardedConfig *config);
+#define cornu_fully_sharded(...) \
+    cornu_fully_sharded_from(&(CornuFullyShardedConfig){ .unset = 0, __VA_ARGS__ })
+
 /* Closes the device, and leaves the processes that the strategy has met; free the models on it, or
  * move them away, before. */
 void cornu_strategy_free(CornuStrategy *strategy);
