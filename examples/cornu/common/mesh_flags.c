@@ -46,6 +46,11 @@ int mesh_shards(const Options *options)
     return options->mesh && !read_mesh(options, &mesh) ? cornu_mesh_size(&mesh, ~0u) : 0;
 }
 
+bool mesh_is_given(const Options *options)
+{
+    return options && (options->mesh || options->fully_sharded);
+}
+
 /* ---- --layout ---- */
 
 /* A row for each --layout. The strings are in `text`, which is freed after them. */
@@ -113,32 +118,35 @@ CornuStatus mesh_check(const Options *options)
     return status;
 }
 
-static void say(const CornuMesh *mesh, const CornuLayoutRow *rows, const CornuModel *model)
+static void say(const Options *options, const CornuMesh *mesh, const CornuLayoutRow *rows,
+                const CornuModel *model)
 {
     static bool   said;
     CornuMeshText text;
     int           count = 0;
     while (rows[count].pattern) count++;
     if (!said)
-        printf("Mesh %s: %d layout%s for the %d weights of %s\n", cornu_mesh_print(&text, mesh),
+        printf("Mesh %s: %d layout%s for the %d weights of %s%s\n", cornu_mesh_print(&text, mesh),
                count, count == 1 ? "" : "s", cornu_model_weight_count(model),
-               cornu_model_name(model));
+               cornu_model_name(model), options->fully_sharded ? ", fully sharded" : "");
     said = true;
 }
 
 CornuStatus mesh_lay_out(const Options *options, const CornuModel *model, CornuDevice *device)
 {
-    if (!options || !options->mesh) return CORNU_OK;
+    if (!mesh_is_given(options)) return CORNU_OK;
     CornuMesh       mesh;
     Layouts         layouts = { .text = { NULL } };
     CornuLayoutRow *chosen = NULL;
     CornuStatus     status = read_mesh(options, &mesh);
+    if (!options->mesh) mesh = (CornuMesh){ 1, { cornu_device_shards(device) }, { "batch" } };
     if (!status) status = read_layouts(options, &layouts);
     if (!status && !options->layout.count && !(chosen = cornu_default_layout(model, mesh)))
         status = cornu_error_take();
     const CornuLayoutRow *rows = chosen ? chosen : layouts.rows;
     if (!status) status = cornu_device_set_mesh(device, &mesh, NULL, rows);
-    if (!status) say(&mesh, rows, model);
+    if (!status && options->fully_sharded) status = cornu_device_shard_fully(device);
+    if (!status) say(options, &mesh, rows, model);
     cornu_layout_free(chosen);
     free_layouts(&layouts);
     return status;

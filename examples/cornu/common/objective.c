@@ -160,7 +160,7 @@ static const CornuReferenceModel *reference_in(const CornuModel *model)
 /* A mesh is made for a model, which is then moved to it. */
 static CornuStatus lay_out_compiled(const Options *options, CornuModel *model, CornuDevice *device)
 {
-    if (!options->mesh) return CORNU_OK;
+    if (!mesh_is_given(options)) return CORNU_OK;
     const CornuStatus status = mesh_lay_out(options, model, device);
     return status ? status : cornu_model_move(model, device);
 }
@@ -168,7 +168,8 @@ static CornuStatus lay_out_compiled(const Options *options, CornuModel *model, C
 /* With the loss, optimizer and metrics of its file. */
 static CornuModel *as_saved(const Options *options, const Subject *subject, CornuDevice *device)
 {
-    CornuModel *model = cornu_model_load_compiled(subject->name, options->mesh ? NULL : device);
+    CornuModel *model =
+        cornu_model_load_compiled(subject->name, mesh_is_given(options) ? NULL : device);
     if (!model) return NULL;
     CornuStatus status = lay_out_compiled(options, model, device);
     if (!status && (options->gradient_norm || options->debug_nans || options->steps_per_execution))

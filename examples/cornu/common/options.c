@@ -59,6 +59,8 @@ static void fill_table(Table *table, Options *o)
           "with --mesh: the axes that cut those of the weights of this name, or in whose names the "
           "regular expression is found, such as dense/kernel=,model; default by the layers' "
           "classes", 0, 0, NULL },
+        { "fully-sharded", OPTION_SWITCH, &o->fully_sharded, "",
+          "each shard keeps its part of the weights and the optimizer's slots alone", 0, 0, NULL },
         OPTION_END,
     };
     const Option threads[] = {

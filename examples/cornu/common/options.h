@@ -34,6 +34,7 @@ typedef struct {
     int64_t     shards, threads;   /* threads 0: as many as there are processors */
     const char *mesh;              /* of the shards, see mesh_flags.h; NULL: none */
     OptionTexts layout;
+    bool        fully_sharded;
     const char *model;
     int64_t     epochs, batch_size, steps_per_epoch, steps_per_execution, limit, seed;
     double      learning_rate;
@@ -64,7 +65,7 @@ enum {
     OPTIONS_ALL      = OPTIONS_MACHINE | OPTIONS_DATA | OPTIONS_TRAINING | OPTIONS_FIT,
     OPTIONS_CLASSES  = 64,         /* --labels */
     OPTIONS_SEED     = 128,        /* --seed, without the data */
-    OPTIONS_MESH     = 512,        /* --mesh --layout */
+    OPTIONS_MESH     = 512,        /* --mesh --layout --fully-sharded */
 };
 
 /* OPTION_TEXTS: a string that may be given several times. OPTION_FLAG: as a switch, or --name=false

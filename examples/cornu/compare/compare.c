@@ -66,7 +66,7 @@ static CornuStatus model_slices(const Options *options, const Race *race, const 
     modelled.batch_size = race->batch_size;
     modelled.shards = 0;
     scaling->is_modelled =
-        !race->own && !options->mesh && strncmp(scaling->device, "tpu", 3) == 0;
+        !race->own && !mesh_is_given(options) && strncmp(scaling->device, "tpu", 3) == 0;
     return scaling->is_modelled
                ? explain_scaling(&modelled, race->reference, list, &scaling->modelled) : CORNU_OK;
 }
@@ -138,9 +138,9 @@ static CornuStatus check(const Options *options, const Wanted *wanted)
     if (wanted->scaling && ranks > 1 && !race_is_scaled())
         return cornu_error_set(CORNU_ERR_ARGUMENT, "started as one of %d processes, and --scaling "
                                "starts its own: expected only one of both", ranks);
-    if (wanted->advise && options->mesh)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--advise and --mesh: expected only one of "
-                               "them");
+    if (wanted->advise && mesh_is_given(options))
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--advise and --%s: expected only one of them",
+                               options->mesh ? "mesh" : "fully-sharded");
     if (wanted->json) status = cornu_file_check(wanted->json);
     return status || !wanted->chart ? status : cornu_file_check(wanted->chart);
 }
@@ -237,6 +237,7 @@ static CornuStatus compare_own(const Options *options, const Wanted *wanted, con
     Options     whole = *options;   /* of the model that the data are loaded for */
     Making      making = { &whole, subject, wanted->objective };
     whole.mesh = NULL;
+    whole.fully_sharded = false;
     if (wanted->advise)
         return cornu_error_set(CORNU_ERR_ARGUMENT,
                                "--advise is for networks of models/ on their own "
@@ -276,7 +277,7 @@ static CornuStatus start(const Options *options, const Wanted *wanted, char *con
                                         .processes = session_processes(),
                                         .shards = options->mesh ? mesh_shards(options)
                                                                 : (int)options->shards,
-                                        .meshed = options->mesh ? options : NULL };
+                                        .meshed = mesh_is_given(options) ? options : NULL };
     const bool text = reference && !strcmp(reference->target, "character");
     return reference && data_is_published(options, &wanted->data, text)
                ? compare_published(options, wanted, &race, arguments)
