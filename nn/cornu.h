@@ -88,6 +88,7 @@
 #include "metrics/report.h"
 #include "model/callback.h"
 #include "model/compile.h"
+#include "model/default_layout.h"
 #include "model/functional.h"
 #include "model/model.h"
 #include "model/predictor.h"

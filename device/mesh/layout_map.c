@@ -190,7 +190,8 @@ CornuStatus cornu_device_set_mesh(CornuDevice *device, const CornuMesh *mesh, co
     CORNU__NEED(device);
     CORNU__NEED(mesh);
     CORNU__TRY(cornu_mesh_check(mesh));
-    const int axis = batch ? cornu_mesh_axis(mesh, batch) : 0;
+    const int named = cornu_mesh_axis(mesh, batch ? batch : "batch");
+    const int axis = named < 0 && !batch ? 0 : named;
     if (axis < 0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "the mesh %s has no axis \"%s\" to deal the rows of "
                            "a batch over", cornu_mesh_print(&text, mesh), batch);

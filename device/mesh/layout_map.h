@@ -35,10 +35,10 @@ typedef struct {
 struct CornuDevice;
 
 /* Gives a device, on which nothing has been made yet, a mesh of as many shards as it has. The rows
- * of a batch are dealt over the axis `batch`, NULL for the first; `rows`, NULL for none, say how
- * the mesh cuts variables. Both are copied. CORNU_ERR_ARGUMENT for a mesh of another number of
- * shards or without that axis, a pattern that is not an expression, and axes that the mesh lacks or
- * that cut twice; the device then has no mesh. */
+ * of a batch are dealt over the axis `batch`, NULL for "batch", else the first one; `rows`, NULL
+ * for none, say how the mesh cuts variables. Both are copied. CORNU_ERR_ARGUMENT for a mesh of
+ * another number of shards or without that axis, a pattern that is not an expression, and axes that
+ * the mesh lacks or that cut twice; the device then has no mesh. */
 CornuStatus cornu_device_set_mesh(struct CornuDevice *device, const CornuMesh *mesh,
                                   const char *batch, const CornuLayoutRow *rows);
 

@@ -1,6 +1,7 @@
 /* cornu train NAME, for a network of digits or garments: compile, augment, fit, evaluate. */
 #include "train.h"
 
+#include "common/mesh_flags.h"
 #include "common/session.h"
 
 static bool is_augmented(const TrainFlags *flags) { return flags->shift || flags->flip; }
@@ -71,7 +72,8 @@ CornuStatus train_images(Options *options, const TrainFlags *flags,
     CornuTrainTest *data = device ? session_data(options, reference->load) : NULL;
     /* models/NAME.c says how the network is made. */
     CornuModel     *model = data ? reference->build(&(CornuNetworkConfig){ 0 }) : NULL;
-    CornuStatus     status = model ? compile(options, flags, reference, model, data, device)
+    CornuStatus     status = model && !mesh_lay_out(options, model, device)
+                                 ? compile(options, flags, reference, model, data, device)
                                    : cornu_error_status();
     if (!status) status = cornu_summary(model);
     if (!status) status = session_prepare(options, model, data);

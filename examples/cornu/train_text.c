@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/mesh_flags.h"
 #include "common/pictures.h"
 #include "common/session.h"
 
@@ -165,6 +166,7 @@ static CornuStatus train(Run *run)
     if (open_data(run)) return cornu_error_status();
     run->model = cornu_text_network(.preset = run->preset, .vocabulary = run->text->vocabulary,
                                     .sequence_length = run->flags->sequence_length);
+    if (!run->model || mesh_lay_out(options, run->model, run->device)) return cornu_error_status();
     cornu_compile(run->model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
                   .optimizer = cornu_reference_optimizer(&run->reference, steps(run),
                                                          options->learning_rate),

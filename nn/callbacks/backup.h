@@ -13,7 +13,9 @@
  *
  * Of several processes (device/processes) rank 0 alone has the folder, which the others need not
  * see: it writes what all of them gather, and hands them what it resumes from. Any number of them
- * may resume. A signal to any of them stops all after the same step.
+ * may resume. A signal to any of them stops all after the same step. A training over a mesh
+ * (device/mesh) may resume over another mesh, or without, and then ends with the same numbers but
+ * for what other orders of sums make of them.
  *
  * A file is written under another name, synced and renamed, and has a checksum: a file damaged
  * nevertheless is skipped in favour of the previous one. A state with numbers that are not finite

@@ -289,6 +289,7 @@ static CornuStatus move_variables(CornuModel *model, CornuDevice *device)
                                             sizeof *fresh);
     if (!fresh) return CORNU_ERR_MEMORY;
     CornuStatus status = copy_variables(model, device, fresh, fresh + count);
+    if (!status) status = cornu__model_check_layouts(model, device);
     if (!status) status = cornu__optimizer_move(model->optimizer, device, fresh + count);
     for (int i = 0; i < count; i++) {
         CornuVariable **variable = variable_at(model, i);

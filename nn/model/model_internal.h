@@ -226,6 +226,9 @@ CornuDevice *cornu__model_choose_device(CornuModel *model, CornuDevice *given);
 CornuStatus cornu__model_check_layers(const CornuModel *model);
 CornuStatus cornu__model_apply_policy(CornuModel *model);
 CornuStatus cornu__model_make_variables(CornuModel *model);
+/* CORNU_ERR_ARGUMENT for a layout of the device, whose variables have been made, that was for none
+ * of the model's weights: a mistake, as of a name. */
+CornuStatus cornu__model_check_layouts(const CornuModel *model, const CornuDevice *device);
 
 /* What is trainable is read when the first training step is made; and before that wherever the
  * optimizer's variables are listed. */

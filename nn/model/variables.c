@@ -51,13 +51,12 @@ static CornuStatus make_seed(CornuModel *model)
     return cornu_variable_write(model->seed_variable, cornu_array_from(&seed, type));
 }
 
-/* A layout that no weight has is a mistake, as of a name. */
-static CornuStatus check_layouts(const CornuModel *model)
+CornuStatus cornu__model_check_layouts(const CornuModel *model, const CornuDevice *device)
 {
     bool of_output;
     for (int i = 0; i < model->base.inner_count; i++)
-        CORNU__TRY(cornu__layer_note_outputs(model->base.inner[i], model->device));
-    const char *unused = cornu__device_unused_layout(model->device, &of_output);
+        CORNU__TRY(cornu__layer_note_outputs(model->base.inner[i], device));
+    const char *unused = cornu__device_unused_layout(device, &of_output);
     if (!unused) return CORNU_OK;
     const int count = cornu_model_weight_count(model);
     if (of_output && model->base.inner_count > 0)
@@ -74,7 +73,7 @@ CornuStatus cornu__model_make_variables(CornuModel *model)
     CORNU__TRY(cornu__model_apply_policy(model));
     for (int i = 0; i < model->base.inner_count; i++)
         CORNU__TRY(cornu_layer_move(model->base.inner[i], model->device));
-    CORNU__TRY(check_layouts(model));
+    CORNU__TRY(cornu__model_check_layouts(model, model->device));
     CORNU__TRY(make_seed(model));
     const CornuStatus status = model->when_compiled ? model->when_compiled->build(model) : CORNU_OK;
     cornu__model_claim(model, status == CORNU_OK);

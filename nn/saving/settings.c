@@ -4,6 +4,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "../../device/device_internal.h"
 #include "architecture/architecture_internal.h"
 #include "keras_internal.h"
 
@@ -88,8 +89,9 @@ char *cornu__settings_text(const CornuModel *model)
 {
     const CornuTraining *training = model->training;
     const CornuDevice   *device = cornu_model_device(model);
-    json_t     *architecture = NULL, *data = NULL, *validation = NULL;
-    CornuStatus status = describe_model(model, &architecture);
+    json_t              *architecture = NULL, *data = NULL, *validation = NULL;
+    CornuMeshText        mesh;
+    CornuStatus          status = describe_model(model, &architecture);
     if (!status) status = describe_data(training->loader, &data);
     if (!status) status = describe_data(training->validation, &validation);
     if (status) {
@@ -99,10 +101,11 @@ char *cornu__settings_text(const CornuModel *model)
         return NULL;
     }
     json_t *settings = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:i, s:s}", "model", architecture, "input",
+        "{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:i, s:s*, s:s}", "model", architecture, "input",
         cornu__input_config(model), "compiled", describe_training(model), "data", data,
         "validation", validation, "policy", cornu_model_policy(model)->name, "device",
-        cornu_device_name(device), "shards", cornu_device_shards(device), "precision",
+        cornu_device_name(device), "shards", cornu_device_shards(device), "mesh",
+        device->mesh.axes ? cornu_mesh_print(&mesh, &device->mesh) : NULL, "precision",
         cornu_precision_name(cornu_device_precision(device)));
     char *text = cornu__json_text(settings);
     json_decref(settings);
@@ -171,6 +174,16 @@ static void compare(CornuDifferences *found, const char *path, const json_t *the
     }
 }
 
+/* A training over a mesh may go on over another one, or without. */
+static void leave_out_meshes(json_t *there, json_t *here)
+{
+    const bool any = json_object_get(there, "mesh") || json_object_get(here, "mesh");
+    for (int i = 0; i < 2 && any; i++) {
+        json_object_del(i ? there : here, "mesh");
+        json_object_del(i ? there : here, "shards");
+    }
+}
+
 CornuStatus cornu__settings_differences(const char *there, const char *here,
                                         CornuDifferences *found)
 {
@@ -178,7 +191,10 @@ CornuStatus cornu__settings_differences(const char *there, const char *here,
     json_t *a = cornu__json_parse(there, strlen(there), CORNU_ARCHITECTURE_DEPTH + 1);
     json_t *b = a ? cornu__json_parse(here, strlen(here), CORNU_ARCHITECTURE_DEPTH + 1) : NULL;
     CornuStatus status = b ? CORNU_OK : cornu__fail_prefix(cornu_error_status(), "settings");
-    if (b) compare(found, "", a, b);
+    if (b) {
+        leave_out_meshes(a, b);
+        compare(found, "", a, b);
+    }
     json_decref(a);
     json_decref(b);
     if (found->count > DIFFERENCES)

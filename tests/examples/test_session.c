@@ -1,9 +1,10 @@
 /* What a program says at its end about the ops that had no kernel. session.c needs no main; it
  * calls the other files. */
-#include "../../examples/cornu/common/data_kind.c" /* NOLINT(bugprone-suspicious-include) */
-#include "../../examples/cornu/common/options.c"   /* NOLINT(bugprone-suspicious-include) */
-#include "../../examples/cornu/common/pictures.c"  /* NOLINT(bugprone-suspicious-include) */
-#include "../../examples/cornu/common/session.c"   /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/common/data_kind.c"  /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/common/mesh_flags.c" /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/common/options.c"    /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/common/pictures.c"   /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/common/session.c"    /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # tests/processes/chaos.sh BUILD COUNT SEED: trainings of several processes with COUNT disturbances
 # at random moments, each started again until it is done, with numbers of ranks drawn anew: every one
-# must end with the bytes of an undisturbed training. Prints counts, and fails if any differs.
+# must end with the bytes of an undisturbed training; half of them are of weights that a mesh cuts.
+# Prints counts, and fails if any differs.
 #
 # Under cornu run, over shared memory or TCP:
 #     kill         a rank is killed
@@ -23,7 +24,8 @@ timeout_s=3
 unset CORNU_RANK CORNU_WORKERS CORNU_LISTEN_FD TF_CONFIG
 export CORNU_RANK_TIMEOUT=$timeout_s CORNU_KEY=$(head -c 24 /dev/urandom | base64)
 train=("$build/cornu" train mnist_cnn --data synthetic --limit 4000 --batch-size 80 --epochs 2 --device tpu
-       --shards 8 --threads 1 --verbose 2)
+       --threads 1 --verbose 2)
+layouts=("--shards 8" "--mesh batch=4,model=2")
 
 draw() { drawn=$((RANDOM % $1)); }   # 0 to $1 - 1, not in a subshell
 pick() { draw $#; shift "$drawn"; picked=$1; }
@@ -134,9 +136,9 @@ on_one_host() {
     draw $ranks; min=$((drawn + 1))
     draw 4; restarts=$drawn
     pick auto tcp; transport=$picked
-    echo "== cornu run -n $ranks --restarts $restarts --min-ranks $min, $transport" >>log
+    echo "== cornu run -n $ranks --restarts $restarts --min-ranks $min, $transport, $layout" >>log
     : >err
-    "$build/cornu" run -n $ranks --restarts $restarts --min-ranks $min "${train[@]}" \
+    "$build/cornu" run -n $ranks --restarts $restarts --min-ranks $min "${train[@]}" $layout \
         --transport $transport --backup kept --backup-freq 3 --save cut.safetensors >out 2>err &
     supervisor=$!
     while ((budget > 0)); do
@@ -170,12 +172,12 @@ on_two_hosts() {
     for ((rank = 0; rank < ranks; rank++)); do
         workers+=${workers:+,}10.98.7.$((rank < split ? 1 : 2)):$((20000 + rank))
     done
-    echo "== two hosts, $split and $((ranks - split)) ranks" >>log
+    echo "== two hosts, $split and $((ranks - split)) ranks, $layout" >>log
     : >err
     for ((rank = 0; rank < ranks; rank++)); do
         ns=$a
         ((rank < split)) || ns=$b
-        CORNU_RANK=$rank CORNU_WORKERS=$workers ip netns exec $ns "${train[@]}" --transport tcp \
+        CORNU_RANK=$rank CORNU_WORKERS=$workers ip netns exec $ns "${train[@]}" $layout --transport tcp \
             --backup kept --backup-freq 3 --save cut.safetensors >"out.$rank" 2>>err &
         processes+=($!)
     done
@@ -213,8 +215,11 @@ on_two_hosts() {
 # ---- Trials ----
 
 echo "seed $seed: $wanted disturbances of trainings of 1 to 6 ranks"
-"${train[@]}" --save whole.safetensors >out 2>err || { cat err; exit 1; }
-whole=$(sha256sum <whole.safetensors)
+declare -A whole
+for layout in "${layouts[@]}"; do
+    "${train[@]}" $layout --save whole.safetensors >out 2>err || { cat err; exit 1; }
+    whole[$layout]=$(sha256sum <whole.safetensors)
+done
 shared() { find /dev/shm -maxdepth 1 -name 'cornu-*' ! -name 'cornu-fuzz*' | sort; }
 shared_before=$(shared)
 trial=0 total=0 failures=0 starts=0 begin=$(now_ms)
@@ -222,6 +227,7 @@ while ((total < wanted)); do
     trial=$((trial + 1))
     rm -rf kept cut.safetensors out.*
     : >log
+    pick "${layouts[@]}"; layout=$picked
     draw 4; budget=$((drawn + 1))
     ((budget <= wanted - total)) || budget=$((wanted - total))
     where=on_one_host
@@ -235,7 +241,7 @@ while ((total < wanted)); do
     if ((result == 3)); then fail "a rank crashed"
     elif ((result)); then fail "did not end"
     elif [[ ! -e cut.safetensors ]]; then fail "saved nothing"
-    elif [[ $(sha256sum <cut.safetensors) != "$whole" ]]; then fail "the result differs"
+    elif [[ $(sha256sum <cut.safetensors) != "${whole[$layout]}" ]]; then fail "the result differs"
     elif [[ $(find kept -type f -size +0 2>/dev/null) ]]; then fail "the backup is still there"
     fi
     if ((trial % 20 == 0)); then echo "$total disturbances, $trial trainings, $failures failures"; fi

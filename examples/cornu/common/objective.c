@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "data.h"
+#include "mesh_flags.h"
 #include "session.h"
 
 enum { MOST_METRICS = 8, NAME = 64, PROBED_ROWS = 32 };
@@ -156,20 +157,29 @@ static const CornuReferenceModel *reference_in(const CornuModel *model)
     return NULL;
 }
 
+/* A mesh is made for a model, which is then moved to it. */
+static CornuStatus lay_out_compiled(const Options *options, CornuModel *model, CornuDevice *device)
+{
+    if (!mesh_is_given(options)) return CORNU_OK;
+    const CornuStatus status = mesh_lay_out(options, model, device);
+    return status ? status : cornu_model_move(model, device);
+}
+
 /* With the loss, optimizer and metrics of its file. */
 static CornuModel *as_saved(const Options *options, const Subject *subject, CornuDevice *device)
 {
-    CornuModel *model = cornu_model_load_compiled(subject->name, device);
+    CornuModel *model =
+        cornu_model_load_compiled(subject->name, mesh_is_given(options) ? NULL : device);
     if (!model) return NULL;
-    CornuStatus status = CORNU_OK;
-    if (options->gradient_norm || options->debug_nans || options->steps_per_execution)
+    CornuStatus status = lay_out_compiled(options, model, device);
+    if (!status && (options->gradient_norm || options->debug_nans || options->steps_per_execution))
         status =
             cornu_error_set(CORNU_ERR_ARGUMENT,
                             "%s is trained as it was compiled when it was "
                             "saved: --gradient-norm, --debug-nans and --steps-per-execution need "
                             "a --loss NAME",
                             subject->name);
-    else if (options->learning_rate != 0.0)
+    else if (!status && options->learning_rate != 0.0)
         status = cornu_optimizer_set_learning_rate(cornu_model_optimizer(model),
                                                    options->learning_rate);
     if (!status) return model;
@@ -206,7 +216,8 @@ CornuModel *objective_model(const Objective *objective, const Options *options,
                         objective->optimizer || objective->metrics
                             ? " that goes with --optimizer and --metrics"
                             : "");
-    else if (objective_compile(&whole, options, model, objective_optimizer(&whole, options),
+    else if (!mesh_lay_out(options, model, device) &&
+             objective_compile(&whole, options, model, objective_optimizer(&whole, options),
                                device) == CORNU_OK)
         return model;
     cornu_model_free(model);

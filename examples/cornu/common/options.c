@@ -51,6 +51,18 @@ static void fill_table(Table *table, Options *o)
           1, CORNU_MAX_SHARDS, NULL },
         OPTION_END,
     };
+    const Option mesh[] = {
+        { "mesh", OPTION_TEXT, &o->mesh, "AXIS=N,...",
+          "the shards as a mesh, such as batch=2,model=4, that cuts the model's weights", 0, 0,
+          NULL },
+        { "layout", OPTION_TEXTS, &o->layout, "PATTERN=AXIS,...",
+          "with --mesh: the axes that cut those of the weights of this name, or in whose names the "
+          "regular expression is found, such as dense/kernel=,model; default by the layers' "
+          "classes", 0, 0, NULL },
+        { "fully-sharded", OPTION_SWITCH, &o->fully_sharded, "",
+          "each shard keeps its part of the weights and the optimizer's slots alone", 0, 0, NULL },
+        OPTION_END,
+    };
     const Option threads[] = {
         { "threads", OPTION_WHOLE, &o->threads, "N",
           o->threads > 0 ? "threads to use" : "threads to use; default one per processor", 1, 1024,
@@ -148,6 +160,7 @@ static void fill_table(Table *table, Options *o)
     if (table->program->groups & OPTIONS_FIT) add(table, fit);
     if (table->program->groups & OPTIONS_DEVICE) add(table, device);
     if (table->program->groups & OPTIONS_NUMERICS) add(table, numerics);
+    if (table->program->groups & OPTIONS_MESH) add(table, mesh);
     if (table->program->groups & OPTIONS_THREADS) add(table, threads);
     if (table->program->groups & OPTIONS_PROCESSES) add(table, processes);
     add(table, everywhere);

@@ -15,6 +15,14 @@
 
 #include <cornu/cornu.h>
 
+enum { OPTION_MAX_TEXTS = 64 };
+
+/* Of a flag that may be given several times. */
+typedef struct {
+    const char *text[OPTION_MAX_TEXTS];
+    int         count;
+} OptionTexts;
+
 /* The values of the common flags. What a program fills in before parsing is the default that --help
  * shows; 0, 0.0 or NULL means that the program decides. */
 typedef struct {
@@ -24,6 +32,9 @@ typedef struct {
     const char *transport;         /* NULL: the best between the processes */
     double      rank_timeout;      /* seconds; 0: the library's */
     int64_t     shards, threads;   /* threads 0: as many as there are processors */
+    const char *mesh;              /* of the shards, see mesh_flags.h; NULL: none */
+    OptionTexts layout;
+    bool        fully_sharded;
     const char *model;
     int64_t     epochs, batch_size, steps_per_epoch, steps_per_execution, limit, seed;
     double      learning_rate;
@@ -54,6 +65,7 @@ enum {
     OPTIONS_ALL      = OPTIONS_MACHINE | OPTIONS_DATA | OPTIONS_TRAINING | OPTIONS_FIT,
     OPTIONS_CLASSES  = 64,         /* --labels */
     OPTIONS_SEED     = 128,        /* --seed, without the data */
+    OPTIONS_MESH     = 512,        /* --mesh --layout --fully-sharded */
 };
 
 /* OPTION_TEXTS: a string that may be given several times. OPTION_FLAG: as a switch, or --name=false
@@ -62,13 +74,6 @@ typedef enum {
     OPTION_TEXT, OPTION_TEXTS, OPTION_WHOLE, OPTION_NUMBER, OPTION_CHOICE, OPTION_SWITCH,
     OPTION_FLAG
 } OptionKind;
-
-enum { OPTION_MAX_TEXTS = 64 };
-
-typedef struct {
-    const char *text[OPTION_MAX_TEXTS];
-    int         count;
-} OptionTexts;
 
 /* One flag. */
 typedef struct {

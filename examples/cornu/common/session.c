@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "data.h"
+#include "mesh_flags.h"
 #include "pictures.h"
 
 CornuPrecision session_precision(const Options *options)
@@ -29,7 +30,8 @@ CornuProcesses *session_processes(void) { return processes; }
 
 int session_shards(const Options *options)
 {
-    const int count = cornu_process_count(processes);
+    const int count = cornu_process_count(processes), mesh = mesh_shards(options);
+    if (mesh) return mesh;
     return !options->shards && count > 1 && !strcmp(options->device, "cpu") ? count
                                                                              : (int)options->shards;
 }
@@ -53,7 +55,7 @@ CornuStatus session_begin(const Options *options)
 {
     setlocale(LC_CTYPE, "");
     signal(SIGPIPE, SIG_IGN);
-    if (meet(options)) return cornu_error_status();
+    if (mesh_check(options) || meet(options)) return cornu_error_status();
     if ((options->save && cornu_model_save_check(options->save)) ||
         (options->history && cornu_file_check(options->history)) ||
         (options->trace && cornu_file_check(options->trace)) ||

@@ -30,7 +30,8 @@ CornuStatus session_begin(const Options *options);
 CornuDevice *session_open(const Options *options);
 
 /* The processes that session_begin met, as mpirun, srun or cornu run started them; NULL: this one
- * was started alone. And the shards of a device for them: --shards, else one a process on a cpu. */
+ * was started alone. And the shards of a device for them: --shards, those of --mesh, else one a
+ * process on a cpu. */
 CornuProcesses *session_processes(void);
 int             session_shards(const Options *options);
 

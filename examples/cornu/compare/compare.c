@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../commands.h"
+#include "../common/mesh_flags.h"
 #include "../common/objective.h"
 #include "../common/session.h"
 #include "race.h"
@@ -64,7 +65,8 @@ static CornuStatus model_slices(const Options *options, const Race *race, const 
     modelled.device = scaling->device;
     modelled.batch_size = race->batch_size;
     modelled.shards = 0;
-    scaling->is_modelled = !race->own && strncmp(scaling->device, "tpu", 3) == 0;
+    scaling->is_modelled =
+        !race->own && !mesh_is_given(options) && strncmp(scaling->device, "tpu", 3) == 0;
     return scaling->is_modelled
                ? explain_scaling(&modelled, race->reference, list, &scaling->modelled) : CORNU_OK;
 }
@@ -77,9 +79,11 @@ static CornuStatus check_scaling(const Options *options, const Wanted *wanted,
         return cornu_error_set(CORNU_ERR_ARGUMENT, "--scaling %s: expected up to %d ascending "
                                "numbers of processes, at most 256, such as 1,2,4", wanted->scaling,
                                RACE_RANKS);
-    if (options->shards && options->shards < ranks[*count - 1])
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--shards %lld and --scaling %s: expected a "
-                               "shard for each process", (long long)options->shards,
+    const int64_t shards = options->mesh ? mesh_shards(options) : options->shards;
+    if (shards && shards < ranks[*count - 1])
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "%s%s: %lld shards and --scaling %s, expected a "
+                               "shard for each process", options->mesh ? "--mesh " : "--shards",
+                               options->mesh ? options->mesh : "", (long long)shards,
                                wanted->scaling);
     if (wanted->price || wanted->advise)
         return cornu_error_set(CORNU_ERR_ARGUMENT, "--%s and --scaling: expected only one of them",
@@ -102,7 +106,7 @@ static CornuStatus scale(const Options *options, Race *race, const Wanted *wante
     CornuStatus   status = check_scaling(options, wanted, ranks, &count);
     if (!status && !scalings) status = cornu_error_set(CORNU_ERR_MEMORY, "no memory for tables");
     snprintf(names, sizeof names, "%s", wanted->devices);
-    if (!status) race->shards = (int)(options->shards ? options->shards : ranks[count - 1]);
+    if (!status && !race->shards) race->shards = (int)ranks[count - 1];
     for (char *name = strtok(names, ","); name && !status; name = strtok(NULL, ",")) {
         if (done == MOST)
             status = cornu_error_set(CORNU_ERR_ARGUMENT, "more than %d devices", MOST);
@@ -127,13 +131,16 @@ static CornuStatus run(const Options *options, Race *race, const Wanted *wanted,
 }
 
 /* --scaling starts its own processes. */
-static CornuStatus check(const Wanted *wanted)
+static CornuStatus check(const Options *options, const Wanted *wanted)
 {
     const int ranks = cornu_process_count(session_processes());
     CornuStatus status = CORNU_OK;
     if (wanted->scaling && ranks > 1 && !race_is_scaled())
         return cornu_error_set(CORNU_ERR_ARGUMENT, "started as one of %d processes, and --scaling "
                                "starts its own: expected only one of both", ranks);
+    if (wanted->advise && mesh_is_given(options))
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--advise and --%s: expected only one of them",
+                               options->mesh ? "mesh" : "fully-sharded");
     if (wanted->json) status = cornu_file_check(wanted->json);
     return status || !wanted->chart ? status : cornu_file_check(wanted->chart);
 }
@@ -227,7 +234,10 @@ static CornuStatus compare_own(const Options *options, const Wanted *wanted, con
 {
     const char *slash = strrchr(subject->name, '/');
     Data        data = { .set = NULL };
-    Making      making = { options, subject, wanted->objective };
+    Options     whole = *options;   /* of the model that the data are loaded for */
+    Making      making = { &whole, subject, wanted->objective };
+    whole.mesh = NULL;
+    whole.fully_sharded = false;
     if (wanted->advise)
         return cornu_error_set(CORNU_ERR_ARGUMENT,
                                "--advise is for networks of models/ on their own "
@@ -238,6 +248,7 @@ static CornuStatus compare_own(const Options *options, const Wanted *wanted, con
     race->context = &making;
     race->own = &data;
     CornuStatus status = load_own(options, wanted, &making, race, &data);
+    making.options = options;
     if (!status && race_rows(race) < race->batch_size) race->batch_size = race_rows(race);
     if (!status) status = run(options, race, wanted, arguments);
     race_close(race);
@@ -251,7 +262,7 @@ static CornuStatus start(const Options *options, const Wanted *wanted, char *con
 {
     Subject     subject;
     CornuStatus status = session_begin(options);
-    if (!status) status = check(wanted);
+    if (!status) status = check(options, wanted);
     if (!status) status = subject_find(&subject, options->arguments[0]);
     if (status) return status;
     const CornuReferenceModel *reference = subject.reference;
@@ -264,7 +275,9 @@ static CornuStatus start(const Options *options, const Wanted *wanted, char *con
                                         .learning_rate = options->learning_rate,
                                         .enough = wanted->target,
                                         .processes = session_processes(),
-                                        .shards = (int)options->shards };
+                                        .shards = options->mesh ? mesh_shards(options)
+                                                                : (int)options->shards,
+                                        .meshed = mesh_is_given(options) ? options : NULL };
     const bool text = reference && !strcmp(reference->target, "character");
     return reference && data_is_published(options, &wanted->data, text)
                ? compare_published(options, wanted, &race, arguments)
@@ -310,7 +323,7 @@ int command_compare(int argc, char **argv)
     const Program program = { .name = "cornu compare", .extra = extra, .arguments = "MODEL",
                               .least_arguments = 1, .data = DATA_HELP,
                               .groups = OPTIONS_THREADS | OPTIONS_PROCESSES | OPTIONS_DATA |
-                                        OPTIONS_TRAINING,
+                                        OPTIONS_TRAINING | OPTIONS_MESH,
                               .purpose = "Trains a model on several devices in turns, and compares "
                                          "their times.\n\nWithout data it is trained on random "
                                          "numbers." };

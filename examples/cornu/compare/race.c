@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/mesh_flags.h"
+
 /* ---- Model and data ---- */
 
 const char *race_name(const Race *race) { return race->own ? race->name : race->reference->name; }
@@ -101,7 +103,8 @@ CornuModel *race_model(const Race *race, CornuDevice *device)
     cornu_set_random_seed((uint64_t)race->seed);
     if (race->own) return race->make(race, device);
     CornuModel *model = race->reference->build(&(CornuNetworkConfig){ 0 });
-    if (cornu_compile(model, .loss = cornu_loss(race->reference->loss),
+    if (model && !mesh_lay_out(race->meshed, model, device) &&
+        cornu_compile(model, .loss = cornu_loss(race->reference->loss),
                       .metrics = { CORNU_ACCURACY }, .device = device,
                       .optimizer = cornu_reference_optimizer(race->reference, race->steps,
                                                              race->learning_rate)) == CORNU_OK)
@@ -313,7 +316,8 @@ static const CornuExecutable *step_of(const Race *race, CornuModel *model, int64
 static CornuStatus model_epoch(const Race *race, const char *name, ModelledEpoch *row)
 {
     CornuDevice   *device = cornu_device_open(name, .threads = (int)race->threads,
-                                              .shards = race->own ? race->shards : 0);
+                                              .shards = race->own || race->meshed
+                                                            ? race->shards : 0);
     CornuModel    *model = device ? race_model(race, device) : NULL;
     CornuTpuModel *cost = NULL;
     if (model) {

@@ -69,6 +69,8 @@ struct Race {
     CornuProcesses            *processes;      /* that run the race together; NULL: this one */
     int                        shards;         /* 0: those of the device, but on a cpu one for each
                                                   process */
+    const Options             *meshed;         /* of mesh_flags.h, which cut the models on all
+                                                  devices; NULL: none */
 
     EnergyMeter                energy;         /* opened, if energy is to be measured */
 

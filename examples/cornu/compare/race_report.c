@@ -92,8 +92,10 @@ static void print_racers(const Race *race, FILE *to)
     fprintf(to, "\n"
             "runs as    native: on this processor; emulated: as a TPU would, on it\n"
             "policy     the dtypes; mixed_bfloat16 multiplies bfloat16\n"
-            "shards     parts of each batch, one for each core of a TPU\n"
-            "fallbacks  ops without a kernel, which run slowly\n\n");
+            "shards     parts of each batch, %s\n"
+            "fallbacks  ops without a kernel, which run slowly\n\n",
+            race->meshed ? "each on the shards of the mesh's other axes"
+                         : "one for each core of a TPU");
 }
 
 static void print_measured(const Race *race, FILE *to)

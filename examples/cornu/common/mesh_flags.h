@@ -1,0 +1,34 @@
+/*
+ * --mesh, --layout, --fully-sharded: the shards of a device as a mesh, and how it cuts a model.
+ *
+ *     --mesh batch=2,model=4                  8 shards; rows of a batch are dealt over "batch"
+ *     --layout 'dense/kernel=,model'          of this weight, or of all in which the expression is
+ *                                             found, the second axis is cut along "model"
+ *
+ *     --fully-sharded                         weights are cut over the axis of the batch as well;
+ *                                             without --mesh it is the only one, of all shards
+ *
+ * Without --layout the model is cut as cornu_default_layout says.
+ */
+#ifndef CORNU_EXAMPLES_MESH_FLAGS_H
+#define CORNU_EXAMPLES_MESH_FLAGS_H
+
+#include <cornu/cornu.h>
+
+#include "options.h"
+
+/* CORNU_ERR_ARGUMENT for a mesh that is none, one of another number of shards than --shards, for
+ * --layout without one or that is none. */
+CornuStatus mesh_check(const Options *options);
+
+/* The number of shards of --mesh; 0 without. */
+int mesh_shards(const Options *options);
+
+/* Whether mesh_lay_out does something. */
+bool mesh_is_given(const Options *options);
+
+/* Gives the device, on which nothing has been made yet, the mesh, to cut this model, which is
+ * built; says so the first time. Does nothing without these flags, or options. */
+CornuStatus mesh_lay_out(const Options *options, const CornuModel *model, CornuDevice *device);
+
+#endif
