@@ -94,6 +94,7 @@ CornuStatus cornu_program_scope(CornuProgram *program, const char *scope)
 CornuStatus cornu__program_follow(CornuProgram *program, const CornuProgramOp *op)
 {
     program->origin = op->origin;
+    program->remat = op->remat;
     return cornu_program_scope(program, op->scope);
 }
 
@@ -236,6 +237,7 @@ static CornuStatus record_op(CornuProgram *program, CornuOpId id, const CornuAtt
         .in_first = program->operand_count, .in_count = in_count,
         .out_first = program->value_count, .out_count = out_count,
         .scope = program->scope, .origin = program->origin,
+        .remat = program->remat,
     };
     unsigned varies = 0;
     for (int i = 0; i < in_count; i++) {

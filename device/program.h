@@ -41,7 +41,9 @@ typedef struct {
     const char     *scope;                /* "dense_2" or "": the layer that recorded it;
                                              neither hashed nor compared, nor is: */
     int             origin;               /* in a compiled program, the op of the recorded one
-                                             that it comes from; -1: of none */
+                                             that it comes from; -1: of none; nor is: */
+    int             remat;                /* of a recorded program, the part that the backward
+                                             pass computes again (tensor/graph.h); 0: none */
 } CornuProgramOp;
 
 /* An output; unless `alias` is -1 it is written into that input's buffer, which is how a
@@ -63,8 +65,8 @@ typedef struct CornuProgram {
     CornuProgramOutput *outputs;
     int                 output_count, output_space;
     struct CornuScopes *scopes;   /* owns the strings that ops point to */
-    const char         *scope;    /* given to the ops recorded from now on, as is: */
-    int                 origin;
+    const char         *scope;    /* given to the ops recorded from now on, as are: */
+    int                 origin, remat;
     const struct CornuOpRules *const *rules;   /* of its ops, by id: what they mean */
 } CornuProgram;
 
