@@ -166,8 +166,10 @@ static CornuStatus train(Run *run)
     run->model = cornu_text_network(.preset = run->preset, .vocabulary = run->text->vocabulary,
                                     .sequence_length = run->flags->sequence_length);
     cornu_compile(run->model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
-                  .optimizer = cornu_reference_optimizer(&run->reference, steps(run),
-                                                         options->learning_rate),
+                  .optimizer = cornu_reference_optimizer(
+                      &run->reference, train_updates(run->flags, steps(run)),
+                      options->learning_rate),
+                  .accumulate_steps = run->flags->objective.accumulate_steps,
                   .metrics = { CORNU_ACCURACY }, .device = run->device,
                   .steps_per_execution = options->steps_per_execution,
                   .gradient_norm = options->gradient_norm,
