@@ -102,6 +102,19 @@ static CornuStatus operand(CornuRemat *r, int part, CornuValue value, CornuValue
     return CORNU_OK;
 }
 
+/* Computed again a value has the layout that the mesh gives it. */
+static CornuStatus lay_again(CornuRemat *r, CornuValue value)
+{
+    CornuGraph *graph = r->graph;
+    for (int i = 0, count = graph->laid_count; i < count; i++) {
+        if (graph->laid[i].tensor->value != value) continue;
+        CornuTensor *again = cornu__tensor(graph, r->again[value]);
+        if (!again) return cornu_error_status();
+        CORNU__TRY(cornu__tensor_lay(again, graph->laid[i].layout));
+    }
+    return CORNU_OK;
+}
+
 static CornuStatus record_again(CornuRemat *r, int i, const bool *read)
 {
     enum { USUAL = 8 };
@@ -123,7 +136,10 @@ static CornuStatus record_again(CornuRemat *r, int i, const bool *read)
     if (!status)
         status = cornu_program_record(program, op.id, &op.attributes, in, op.in_count, out);
     for (int k = 0; k < op.out_count && !status; k++)
-        if (!read[op.out_first + k]) r->again[op.out_first + k] = out[k];
+        if (!read[op.out_first + k]) {
+            r->again[op.out_first + k] = out[k];
+            status = lay_again(r, op.out_first + k);
+        }
     if (in != usual) cornu__release(in);
     return status;
 }

@@ -292,7 +292,7 @@ static void xla_agrees(void **state)
 
 /* ---- Which layers ---- */
 
-/* The layers of the model of tests/golden/remat.py with an op of their calls in a part that is
+/* The layers of the model of remat.py with an op of their calls in a part that is
  * computed again, as "a b". */
 static void expect_layers(const CornuRematConfig *config, const char *expected)
 {

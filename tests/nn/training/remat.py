@@ -1,6 +1,6 @@
 """Which layers keras.RematScope selects: prints what tests/nn/training/test_remat.c expects.
 
-    KERAS_BACKEND=jax python tests/golden/remat.py
+    KERAS_BACKEND=jax python tests/nn/training/remat.py
 
 Layers are asked by Layer.rematerialized_call, as Layer.__call__ asks them, with symbolic tensors for
 a batch of 4: with arrays, "larger_than" of Keras 3.15 fails in compute_output_spec. Of "activations"
