@@ -95,6 +95,7 @@ CornuStatus cornu__program_follow(CornuProgram *program, const CornuProgramOp *o
 {
     program->origin = op->origin;
     program->apart = op->apart;
+    program->remat = op->remat;
     return cornu_program_scope(program, op->scope);
 }
 
@@ -245,6 +246,7 @@ static CornuStatus record_op(CornuProgram *program, CornuOpId id, const CornuAtt
         .in_first = program->operand_count, .in_count = in_count,
         .out_first = program->value_count, .out_count = out_count,
         .scope = program->scope, .origin = program->origin, .apart = program->apart,
+        .remat = program->remat,
     };
     unsigned varies = 0;
     for (int i = 0; i < in_count; i++) {

@@ -41,7 +41,9 @@ typedef struct {
     const char     *scope;                /* "dense_2" or "": the layer that recorded it;
                                              neither hashed nor compared, nor is: */
     int             origin;               /* in a compiled program, the op of the recorded one
-                                             that it comes from; -1: of none */
+                                             that it comes from; -1: of none; nor is: */
+    int             remat;                /* of a recorded program, the part that the backward
+                                             pass computes again (tensor/graph.h); 0: none */
     int             apart;                /* ops that are alike but for this number are not made
                                              one; not 0: done as late as what reads it allows */
 } CornuProgramOp;
@@ -65,8 +67,8 @@ typedef struct CornuProgram {
     CornuProgramOutput *outputs;
     int                 output_count, output_space;
     struct CornuScopes *scopes;   /* owns the strings that ops point to */
-    const char         *scope;    /* given to the ops recorded from now on, as is: */
-    int                 origin, apart;
+    const char         *scope;    /* given to the ops recorded from now on, as are: */
+    int                 origin, apart, remat;
     const struct CornuOpRules *const *rules;   /* of its ops, by id: what they mean */
 } CornuProgram;
 

@@ -71,8 +71,8 @@ CornuStatus cornu__collective_fits(const CornuOpCall *call, int shards);
  * cornu__op_table. NULL and pending on failure. */
 CornuProgram *cornu__program_create(const struct CornuOpRules *const *rules);
 
-/* The ops recorded from now on replace this one: they have its scope, its origin, and its number of
- * those kept apart. */
+/* The ops recorded from now on replace this one: they have its scope, its origin, its number of
+ * those kept apart and its part. */
 CornuStatus cornu__program_follow(CornuProgram *program, const CornuProgramOp *op);
 
 /*

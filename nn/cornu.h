@@ -54,6 +54,7 @@
 #include "callbacks/tensorboard.h"
 #include "config/keywords.h"
 #include "config/policy.h"
+#include "config/remat.h"
 #include "config/texts.h"
 #include "estimator/estimator.h"
 #include "estimator/run_config.h"

@@ -39,6 +39,18 @@ CornuDevice *cornu_graph_device(const CornuGraph *graph);
  * ends it. */
 CornuStatus cornu_graph_scope(CornuGraph *graph, const char *name);
 
+/*
+ * keras.remat: cornu_gradients computes the ops recorded between begin and end again where it needs
+ * their results, so that these need not be kept for it; what the ops read is kept. The gradients
+ * have the same bits. Within such a part another one changes nothing.
+ *
+ *     cornu_graph_remat_begin(graph);
+ *     y = my_function(x);
+ *     cornu_graph_remat_end(graph);
+ */
+void cornu_graph_remat_begin(CornuGraph *graph);
+void cornu_graph_remat_end(CornuGraph *graph);
+
 /* A value that cornu_graph_feed sets before a run; zeros until then. */
 CornuTensor *cornu_graph_input(CornuGraph *graph, CornuType type);
 

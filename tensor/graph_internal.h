@@ -73,6 +73,7 @@ struct CornuGraph {
     int              custom_count, custom_space;
     CornuTensorLayout *laid;
     int              laid_count, laid_space;
+    int              remat_depth, remat_count;   /* parts within parts; all there are */
     int              rewritten;    /* ops of `program` that rewrite.c has processed */
     int              op_limit;     /* of `program`; 0: none */
     bool             watches;

@@ -188,7 +188,7 @@ CornuStatus cornu__move_transpose(CornuProgram *to, const CornuProgramOp *op, co
                                   CornuValue *out, bool *moved)
 {
     *moved = false;
-    CORNU__TRY(cornu_program_scope(to, op->scope));
+    CORNU__TRY(cornu__program_follow(to, op));
     switch (cornu__op_reads(op->id)) {
     case CORNU_READS_ELEMENTWISE: case CORNU_READS_RISING:
         return move_elementwise(to, op, in, out, moved);

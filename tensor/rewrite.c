@@ -122,7 +122,7 @@ static CornuStatus record_base(Rewrite *r, CornuValue base, const CornuProgramOp
     }
     if (!fewer) return CORNU_OK;
     CornuValue in[2] = { r->map[operand(r, conv, 0)], r->map[operand(r, conv, 1)] };
-    CORNU__TRY(cornu_program_scope(r->to, conv->scope));
+    CORNU__TRY(cornu__program_follow(r->to, conv));
     return cornu_program_record(r->to, CORNU_OP_CONV2D, &attributes, in, 2, out);
 }
 
@@ -133,7 +133,7 @@ static CornuStatus record_biased(Rewrite *r, const CornuProgramOp *step, int bia
     const CornuProgramOp *broadcast = producer(r->from, operand(r, step, bias));
     const CornuValue      x = *value;
     CornuShape            shape = cornu_program_type(r->to, x).shape;
-    CORNU__TRY(cornu_program_scope(r->to, step->scope));
+    CORNU__TRY(cornu__program_follow(r->to, step));
     CornuAttributes       attributes = { .shape = { .rank = shape.rank } };
     for (int i = 0; i < shape.rank; i++) attributes.shape.extents[i] = shape.extent[i];
     CornuValue in[2], source = r->map[operand(r, broadcast, 0)];
@@ -148,7 +148,7 @@ static CornuStatus record_step(Rewrite *r, const CornuProgramOp *step, CornuValu
     const int        bias = bias_operand(r, step);
     const CornuValue x = *value;
     if (bias >= 0) return record_biased(r, step, bias, value);
-    CORNU__TRY(cornu_program_scope(r->to, step->scope));
+    CORNU__TRY(cornu__program_follow(r->to, step));
     return cornu_program_record(r->to, step->id, &step->attributes, &x, 1, value);
 }
 
@@ -157,7 +157,7 @@ static CornuStatus rewrite_max_pool(Rewrite *r, const CornuProgramOp *op, CornuV
     Chain      chain = find_chain(r, operand(r, op, 0));
     CornuValue base;
     CORNU__TRY(record_base(r, chain.base, op, &base));
-    CORNU__TRY(cornu_program_scope(r->to, op->scope));
+    CORNU__TRY(cornu__program_follow(r->to, op));
     CORNU__TRY(cornu_program_record(r->to, op->id, &op->attributes, &base, 1, out));
     for (int i = chain.count - 1; i >= 0; i--) CORNU__TRY(record_step(r, chain.steps[i], &out[0]));
     return CORNU_OK;
@@ -197,7 +197,7 @@ static CornuStatus rewrite_lookup(Rewrite *r, const CornuProgramOp *op,
     CornuAttributes flat = {
         .shape = { 1, { cornu_shape_count(cornu_program_type(r->to, indices).shape) } },
     };
-    CORNU__TRY(cornu_program_scope(r->to, op->scope));
+    CORNU__TRY(cornu__program_follow(r->to, op));
     CORNU__TRY(cornu_program_record(r->to, op->id, &op->attributes, in, 2, &in[0]));
     CORNU__TRY(cornu_program_record(r->to, CORNU_OP_RESHAPE, &flat, &indices, 1, &in[1]));
     return cornu_program_record(r->to, CORNU_OP_GATHER, NULL, in, 2, out);
@@ -232,7 +232,7 @@ static CornuStatus rewrite_biased_lookup(Rewrite *r, const CornuProgramOp *op,
 static CornuStatus copy(Rewrite *r, const CornuProgramOp *op, const CornuValue *in, bool expand,
                         CornuValue *out)
 {
-    CORNU__TRY(cornu_program_scope(r->to, op->scope));
+    CORNU__TRY(cornu__program_follow(r->to, op));
     if (!expand)
         return cornu_program_record(r->to, op->id, &op->attributes, in, op->in_count, out);
     CornuType *types = cornu__allocate((size_t)op->in_count, sizeof *types);
@@ -281,6 +281,7 @@ static CornuStatus rewrite_program(Rewrite *r)
     }
     for (int i = 0; i < r->from->op_count; i++)
         CORNU__TRY(rewrite_op(r, &r->from->ops[i]));
+    r->to->remat = r->from->remat;
     return cornu_program_scope(r->to, NULL);
 }
 

@@ -1,6 +1,8 @@
 /* cornu train MODEL: a model on your own data, or a network of models/ as it was published. */
 #include "train.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
@@ -34,10 +36,47 @@ static CornuStatus check_flags(const TrainFlags *flags, bool images, bool text)
     return what ? cornu_error_set(CORNU_ERR_ARGUMENT, "%s", what) : CORNU_OK;
 }
 
+int64_t train_updates(const TrainFlags *flags, int64_t steps)
+{
+    const int64_t each = flags->objective.accumulate_steps;
+    return each > 1 && steps > each ? steps / each : steps;
+}
+
+/* Enters the scope in which the model is made: --remat full, activations, larger_than,
+ * larger_than=N, or names of layers, separated by commas. */
+static CornuStatus enter_remat(const char *given)
+{
+    enum { MOST = 64 };
+    static const char larger[] = "larger_than=";
+    const char       *names[MOST + 1] = { NULL };
+    char              list[1024];
+    CornuRematConfig  config = { .mode = CORNU_REMAT_OFF, .layer_names = names };
+    snprintf(list, sizeof list, "%s", given ? given : "");
+    for (int mode = 0; mode < CORNU_REMAT_MODES && given; mode++)
+        if (!strcmp(given, cornu_remat_mode_name(mode))) config.mode = (CornuRematMode)mode;
+    if (given && !strncmp(given, larger, sizeof larger - 1)) {
+        config.mode = CORNU_REMAT_LARGER_THAN;
+        config.output_size_threshold = strtoll(given + sizeof larger - 1, NULL, 10);
+        if (config.output_size_threshold < 1)
+            return cornu_error_set(CORNU_ERR_ARGUMENT, "--remat %s: expected larger_than=N, from 1 "
+                                   "element on", given);
+    } else if (given && config.mode == CORNU_REMAT_OFF && strcmp(given, "none")) {
+        int count = 0;
+        config.mode = CORNU_REMAT_LIST_OF_LAYERS;
+        for (char *at = list; at && count < MOST; count++) {
+            names[count] = at;
+            if ((at = strchr(at, ','))) *at++ = 0;
+        }
+    }
+    cornu_remat_enter(&config);
+    return cornu_error_status();
+}
+
 static CornuStatus train(Options *options, TrainFlags *flags)
 {
     Subject subject;
-    if (subject_find(&subject, options->arguments[0])) return cornu_error_status();
+    if (subject_find(&subject, options->arguments[0]) || enter_remat(flags->remat))
+        return cornu_error_status();
     const CornuReferenceModel *reference = subject.reference;
     const CornuTextPreset     *preset = reference ? text_preset_of(reference->name) : NULL;
     const bool published = reference && data_is_published(options, &flags->data, preset);
@@ -60,6 +99,11 @@ int command_train(int argc, char **argv)
         { "validation-split", OPTION_NUMBER, &flags.validation_split, "X",
           "or this part of the data, its end; default the network's", 0.0, 0.99, NULL },
         OBJECTIVE_OPTIONS(flags.objective),
+        { "accumulate-steps", OPTION_WHOLE, &flags.objective.accumulate_steps, "N",
+          "update by the mean gradient of N batches; default the optimizer's", 1, 1e6, NULL },
+        { "remat", OPTION_TEXT, &flags.remat, "MODE",
+          "compute activations again for the backward pass, in less memory: full, activations, "
+          "larger_than=N (elements), or names of layers", 0, 0, NULL },
         LARGE_BATCH_OPTIONS(flags.large),
         { "augment-shift", OPTION_WHOLE, &flags.shift, "N",
           "shift each training image by up to N pixels each way", 0, 27, NULL },

@@ -19,7 +19,12 @@ typedef struct {
     bool        flip;
     const char *text, *sampling, *rmsprop;
     int64_t     sequence_length;
+    const char *remat;
 } TrainFlags;
+
+/* How often the weights are updated in so many steps, by which schedules count: Keras counts an
+ * iteration of accumulated gradients as one. */
+int64_t train_updates(const TrainFlags *flags, int64_t steps);
 
 /* Trains any model on the data of the flags. */
 CornuStatus train_own(Options *options, const TrainFlags *flags, const Subject *subject);

@@ -31,10 +31,11 @@ static CornuStatus compile(const Options *options, const TrainFlags *flags,
     const int64_t samples = data->train_x.type.shape.extent[0];
     const int64_t steps = session_steps(options, samples - (int64_t)(split * (double)samples));
     Objective     objective = flags->objective;
+    const int64_t updates = train_updates(flags, steps);
     if (!objective.loss) objective.loss = reference->loss;
     if (!objective.metrics) objective.metrics = "accuracy";
     return objective_compile(&objective, options, model,
-                             optimizer(options, flags, reference, steps), device);
+                             optimizer(options, flags, reference, updates), device);
 }
 
 static CornuHistory *fit(const Options *options, const TrainFlags *flags,

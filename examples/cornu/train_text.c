@@ -168,8 +168,10 @@ static CornuStatus train(Run *run)
                                     .sequence_length = run->flags->sequence_length);
     if (!run->model || mesh_lay_out(options, run->model, run->device)) return cornu_error_status();
     cornu_compile(run->model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
-                  .optimizer = cornu_reference_optimizer(&run->reference, steps(run),
-                                                         options->learning_rate),
+                  .optimizer = cornu_reference_optimizer(
+                      &run->reference, train_updates(run->flags, steps(run)),
+                      options->learning_rate),
+                  .accumulate_steps = run->flags->objective.accumulate_steps,
                   .metrics = { CORNU_ACCURACY }, .device = run->device,
                   .steps_per_execution = options->steps_per_execution,
                   .gradient_norm = options->gradient_norm,

@@ -91,6 +91,7 @@ static CornuStatus explain(CornuExplanation *e)
     if (!e->config.no_run) CORNU__TRY(cornu__explain_measure(e));
     e->exchanges = cornu__explain_exchanges(e->executable);
     e->memory = cornu_device_memory(e->device);
+    CORNU__TRY(cornu__explain_remat(e));
     return cornu__explain_model_all(e);
 }
 

@@ -52,6 +52,8 @@ typedef struct {
                                       more than 20 s together */
     bool         no_run;           /* the step is compiled and modelled, and not run */
     bool         others;           /* model 1, 2, 4 and 8 shards and other TPUs, too */
+    bool         remat;            /* of a training step also the memory that it takes with each
+                                      mode of rematerialization (config/remat.h) */
     CornuType    inputs[CORNU_MAX_MODEL_TENSORS];   /* of a batch's arrays, such as u8 pixels;
                                       axis 0 is .batch_size. A rank of 0: default f32, or what the
                                       model's input is */
@@ -99,6 +101,7 @@ char *cornu_explanation_to_text(const CornuExplanation *explanation, CornuExplai
  *      "placed": {"native", "decomposed", "reference", "refused"},
  *      "ops": [{"op", "name", "layer", "result", "placed", "how", "why", "fallbacks", "step"}],
  *      "memory_of_a_shard": {"capacity", "total", "weights", "slots", …: {"now", "peak"}},
+ *      "remat": {"none", "full", "activations", "larger_than"},
  *      "vmem": {"bytes", "capacity", "layer"},
  *      "mxu": {"rows", "columns", "tiles", "useful_macs", "padded_macs", "useful"},
  *      "padding": [{"layer", "axis": "K" | "N", "extent", "next", "padding", "mxu_time"}],
@@ -110,7 +113,8 @@ char *cornu_explanation_to_text(const CornuExplanation *explanation, CornuExplai
  * "padding" lists the layers of which an extent fills less than three quarters of the tiles of the
  * MXU that it takes: `padding` of each row or column of tiles is empty, `next` would take the same
  * time, and `mxu_time` is the part of the MXU's time that the layer's padding takes. "vmem" and
- * "mxu" are null on a device that emulates nothing, and "measured" where nothing ran. */
+ * "mxu" are null on a device that emulates nothing, and "measured" where nothing ran. "remat",
+ * null without .remat, has the most bytes of a shard at once with each of these modes. */
 char *cornu_explanation_to_json(const CornuExplanation *explanation);
 
 /* The compiled step, owned by the explanation. */

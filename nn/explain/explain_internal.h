@@ -71,6 +71,7 @@ struct CornuExplanation {
     int             shards, threads;
     CornuStatistics statistics;
     CornuMemory     memory;          /* of a shard */
+    int64_t         remat_bytes[CORNU_REMAT_MODES];   /* at most, of a shard; 0: not found out */
 
     const CornuExecutableStep *steps;
     int                        step_count;
@@ -113,6 +114,11 @@ CornuStatus cornu__explain_make(const CornuExplanation *e, CornuDevice *device,
 
 /* Runs the step on invented data and fills its times and those of its parts. */
 CornuStatus cornu__explain_measure(CornuExplanation *e);
+
+/* With .remat: the memory of the step with each mode of rematerialization. */
+CornuStatus cornu__explain_remat(CornuExplanation *e);
+void        cornu__explain_print_remat(const CornuExplanation *e, FILE *to);
+json_t     *cornu__explain_remat_json(const CornuExplanation *e);
 
 /* The device's emulated TPU, and with .others more of them. */
 CornuStatus cornu__explain_model_all(CornuExplanation *e);

@@ -211,6 +211,7 @@ static json_t *describe_explanation(const CornuExplanation *e)
     set(all, "inputs", list_inputs(e, &failed), &failed);
     set(all, "exchanges", cornu__explain_exchanges_json(&e->exchanges), &failed);
     set(all, "memory_of_a_shard", describe_memory(&e->memory), &failed);
+    set(all, "remat", cornu__explain_remat_json(e), &failed);
     set(all, "vmem", describe_vmem(e), &failed);
     set(all, "mxu", describe_mxu(e), &failed);
     set(all, "measured", e->runs ? json_pack("{s:f, s:i, s:s}", "step_s", e->wall_s, "runs",

@@ -289,5 +289,6 @@ void cornu__explain_print_overview(const CornuExplanation *e, FILE *to)
     print_modelled(e, to);
     print_ops(e, to);
     print_memory(e, to);
+    cornu__explain_print_remat(e, to);
     print_advice(e, to);
 }

@@ -236,10 +236,15 @@ CornuTensor *cornu__layer_activate(CornuLayer *layer, const CornuCall *call,
                                    CornuActivation activation, CornuTensor *x)
 {
     if (!x) return NULL;
-    if (!layer->activation) return cornu_activation_apply(activation, x);
+    const bool recomputed = CORNU__FULL(
+        cornu__remat_mode(layer->remat) == CORNU_REMAT_ACTIVATIONS && !call->shapes_only, false);
     CornuCall own = *call;
     own.mask = NULL;   /* Keras' is attached to the layer's input alone */
-    return layer->activation->built ? cornu_layer_call(layer->activation, &own, x) : x;
+    if (recomputed) cornu_graph_remat_begin(call->graph);
+    CornuTensor *y = !layer->activation ? cornu_activation_apply(activation, x)
+                   : layer->activation->built ? cornu_layer_call(layer->activation, &own, x) : x;
+    if (recomputed) cornu_graph_remat_end(call->graph);
+    return y;
 }
 
 CornuStatus cornu__check_activation(const char *layer, CornuActivation activation)

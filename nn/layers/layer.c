@@ -37,6 +37,15 @@ CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, co
         cornu__release(layer);
         return cornu__null();
     }
+    layer->remat = cornu__remat_in_scope();
+    return layer;
+}
+
+CornuLayer *cornu_remat(CornuLayer *layer)
+{
+    if (!layer) return NULL;
+    cornu__remat_release(layer->remat);
+    layer->remat = &cornu__remat_full;
     return layer;
 }
 
@@ -67,6 +76,7 @@ void cornu_layer_free(CornuLayer *layer)
         if (layer->inner[i]->outer == layer) layer->inner[i]->outer = NULL;
         cornu_layer_free(layer->inner[i]);
     }
+    cornu__remat_release(layer->remat);
     for (int i = 0; i < layer->kept_count; i++) cornu__release(layer->kept[i]);
     cornu__release(layer->kept);
     cornu__release(layer->weights);

@@ -11,6 +11,7 @@
 #define CORNU_NN_LAYER_H
 
 #include "../config/keywords.h"
+#include "../config/remat.h"
 #include "../weights/constraints.h"
 #include "../weights/initializers.h"
 #include "../weights/regularizers.h"
@@ -80,6 +81,7 @@ struct CornuLayer {
     bool                   reverse;     /* of the call that is recorded: set by who records it */
     int64_t                lora_rank;   /* 0: none */
     double                 lora_alpha;
+    const struct CornuRemat *remat;     /* internal: of the scope it was made in, or NULL */
     void                 **kept;        /* memory that is freed with the layer */
     int                    kept_count, kept_space;
     CornuLayer *(*from)(const CornuLayerClass *kind, const void *config);   /* internal: what made
@@ -157,6 +159,10 @@ CornuStatus  cornu_layer_reset_states(CornuLayer *layer);
  * added to names it: conv2d, conv2d_1, … counted per model. dtype: a policy's name (policy.h), or
  * NULL for the model's. NULL while an error is pending. */
 CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, const char *dtype);
+/* keras.remat(layer): the backward pass computes the layer's calls again, as in a scope of
+ * CORNU_REMAT_FULL (remat.h); of steps that are compiled after. Returns the layer, and NULL for
+ * NULL. */
+CornuLayer *cornu_remat(CornuLayer *layer);
 /* Drops a reference; the last one frees the layer. */
 void        cornu_layer_free(CornuLayer *layer);
 

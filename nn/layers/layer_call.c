@@ -320,6 +320,40 @@ int cornu_layer_outputs(const CornuLayer *layer)
     return layer->kind->outputs ? layer->kind->outputs(layer) : 1;
 }
 
+/* Whether outputs for these inputs, of all shards, have more elements than the threshold. */
+static bool is_larger(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                      int in_count)
+{
+    CornuType    types[CORNU_MAX_LAYER_TENSORS], out[CORNU_MAX_LAYER_TENSORS];
+    const int    shards = cornu_device_shards(cornu_graph_device(call->graph));
+    const double rows = (double)cornu_tensor_shape(in[0]).extent[0] * shards;
+    double       count = 0.0;
+    for (int i = 0; i < in_count; i++) types[i] = cornu_tensor_type(in[i]);
+    if (cornu__layer_trace(layer, types, in_count, out)) return false;   /* the call says why */
+    for (int i = 0; i < cornu_layer_outputs(layer); i++) {
+        double each = rows;
+        for (int k = 1; k < out[i].shape.rank; k++)
+            each *= out[i].shape.extent[k] < 0 ? 1.0 : (double)out[i].shape.extent[k];
+        count += each;
+    }
+    return count > (double)cornu__remat_threshold(layer->remat);
+}
+
+/* Whether the backward pass computes the call again: by which layers Keras' rematerialized_call
+ * chooses (keras/src/layers/layer.py, keras/src/ops/operation.py). */
+static bool is_recomputed(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                          int in_count)
+{
+    if (!CORNU__FULL(layer->remat != NULL, false) || call->shapes_only) return false;
+    switch (cornu__remat_mode(layer->remat)) {
+    case CORNU_REMAT_FULL:           return true;
+    case CORNU_REMAT_LARGER_THAN:    return is_larger(layer, call, in, in_count);
+    case CORNU_REMAT_LIST_OF_LAYERS:
+        return cornu__remat_lists(layer->remat, cornu_layer_name(layer));
+    default: return false;
+    }
+}
+
 CornuTensor *cornu__layer_call_masked(CornuLayer *layer, const CornuCall *call,
                                       CornuTensor *const *in, int in_count,
                                       CornuTensor *const *masks, CornuTensor **out,
@@ -337,7 +371,11 @@ CornuTensor *cornu__layer_call_masked(CornuLayer *layer, const CornuCall *call,
     CornuCall own = *call;
     own.mask = masks[0];
     own.masks = masks;
-    if (complete && record(layer, &own, in, in_count, masks, out, out_masks)) {
+    const bool recomputed = complete && is_recomputed(layer, call, in, in_count);
+    if (recomputed) cornu_graph_remat_begin(call->graph);
+    const bool made = complete && record(layer, &own, in, in_count, masks, out, out_masks);
+    if (recomputed) cornu_graph_remat_end(call->graph);
+    if (made) {
         if (!lay_outputs(layer, call, out)) return out[0];
         cornu__null();
     }

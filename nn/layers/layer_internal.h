@@ -7,6 +7,7 @@
 #include "../../device/memory_internal.h"
 #include "../config/keywords_internal.h"
 #include "../config/naming_internal.h"
+#include "../config/remat_internal.h"
 #include "constructors_internal.h"
 
 /* For a graph that describes a layer and is never run: what weights, as files have them, and arrays
@@ -104,6 +105,10 @@ void cornu__layer_leave_device(CornuLayer *layer, const CornuDevice *device);
 /* Adds `models` (1 or -1) to the count of compiled models that use the layer and its inner
  * layers. */
 void cornu__layer_count_compiled(CornuLayer *layer, int models);
+
+/* The layer's calls, and those of its inner layers, are recomputed as the other's, of the same
+ * layers; where that has none they stay as they are. */
+void cornu__layer_copy_remat(CornuLayer *to, const CornuLayer *from);
 
 /* An unbuilt copy of a layer that can be saved, and of its inner layers. */
 CornuLayer *cornu__layer_copy(const CornuLayer *layer);

@@ -129,6 +129,16 @@ static void copy_layers(const CornuField *field, char *config)
     }
 }
 
+void cornu__layer_copy_remat(CornuLayer *to, const CornuLayer *from)
+{
+    if (from->remat) {
+        cornu__remat_release(to->remat);
+        to->remat = cornu__remat_retain(from->remat);
+    }
+    for (int i = 0; i < to->inner_count && i < from->inner_count; i++)
+        cornu__layer_copy_remat(to->inner[i], from->inner[i]);
+}
+
 CornuLayer *cornu__layer_copy(const CornuLayer *layer)
 {
     const CornuKerasClass *keras = cornu__keras_class(layer);
@@ -144,6 +154,7 @@ CornuLayer *cornu__layer_copy(const CornuLayer *layer)
     copy->frozen = layer->frozen;
     copy->lora_rank = layer->lora_rank;
     copy->lora_alpha = layer->lora_alpha;
+    cornu__layer_copy_remat(copy, layer);
     if (!layer->name) return copy;
     cornu__release(copy->name);
     if ((copy->name = cornu__copy_text(layer->name))) return copy;

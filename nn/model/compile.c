@@ -234,6 +234,8 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config)
     CornuModel        *model = config->model;
     CornuStatus        status = take_given(&given);
     CornuOptimizer    *optimizer = given.optimizer ? given.optimizer : cornu_rmsprop();
+    if (!status && given.accumulate_steps && optimizer)
+        status = cornu_optimizer_set_accumulation(optimizer, given.accumulate_steps);
     if (!status) status = cornu__model_enter(model, "cornu_compile");
     if (status) {
         free_given(&given, optimizer);

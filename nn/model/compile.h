@@ -51,6 +51,9 @@ typedef struct {
                                                     next (callback.h), which a pjrt device may run
                                                     as one loop; default the strategy's in scope,
                                                     else 1 */
+    int64_t         accumulate_steps;            /* updates by the mean gradient of so many steps:
+                                                    the optimizer's .gradient_accumulation_steps;
+                                                    default the optimizer's own                */
     bool            gradient_norm;               /* training also logs "gradient_norm": the mean
                                                     over steps of the l2 norm of all gradients
                                                     before clipping; see

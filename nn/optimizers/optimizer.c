@@ -518,6 +518,25 @@ CornuStatus cornu_optimizer_swap_averages(CornuOptimizer *optimizer)
     return CORNU_OK;
 }
 
+CornuStatus cornu_optimizer_set_accumulation(CornuOptimizer *optimizer, int64_t steps)
+{
+    CORNU__NEED(optimizer);
+    const int64_t own = optimizer->accumulation_steps ? optimizer->accumulation_steps : 1;
+    if (optimizer->kind->composite)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: its optimizers accumulate gradients, each by "
+                           "its .gradient_accumulation_steps", optimizer->name);
+    if (steps < 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: gradients of %lld steps, expected 1 or more",
+                           optimizer->name, (long long)steps);
+    if (steps == own) return CORNU_OK;
+    if (own > 1 || optimizer->w)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: accumulates the gradients of %lld step%s, not "
+                           "of %lld; an optimizer for that has to be made anew", optimizer->name,
+                           (long long)own, own > 1 ? "s" : "", (long long)steps);
+    optimizer->accumulation_steps = steps;
+    return CORNU_OK;
+}
+
 CornuStatus cornu_optimizer_set_learning_rate(CornuOptimizer *optimizer, double value)
 {
     CORNU__NEED(optimizer);

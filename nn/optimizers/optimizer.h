@@ -145,6 +145,11 @@ CornuTensor *cornu_optimizer_gradient_norm(const CornuOptimizer *optimizer, Corn
 
 /* Sets the learning rate, also before build; CORNU_ERR_UNSUPPORTED under a schedule. */
 CornuStatus cornu_optimizer_set_learning_rate(CornuOptimizer *optimizer, double value);
+
+/* Sets .gradient_accumulation_steps of one that was made without, before build: 1, no accumulation,
+ * or more. CORNU_ERR_UNSUPPORTED for a multi_optimizer, whose optimizers have their own;
+ * CORNU_ERR_ARGUMENT where it is another number already. */
+CornuStatus cornu_optimizer_set_accumulation(CornuOptimizer *optimizer, int64_t steps);
 /* The rate of the next step, also under a schedule. */
 CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, double *value);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../graph_internal.h"
+#include "remat_internal.h"
 
 static CornuWeightedGradients weighted_gradients;
 
@@ -86,9 +87,10 @@ static CornuStatus redirect(CornuGraph *graph, CornuValue value, const char *sco
 }
 
 /* Records the gradients with respect to the operands of op i and adds them to d[]. */
-static CornuStatus differentiate(CornuGraph *graph, int i, const bool *depends, CornuTensor **d,
+static CornuStatus differentiate(CornuRemat *remat, int i, const bool *depends, CornuTensor **d,
                                  Operands *o)
 {
+    CornuGraph    *graph = remat->graph;
     /* A copy: recording moves the program's arrays. */
     CornuProgramOp op = graph->program->ops[i];
     CornuTensor   *out[CORNU_MAX_OUTPUTS], *d_y[CORNU_MAX_OUTPUTS];
@@ -109,9 +111,12 @@ static CornuStatus differentiate(CornuGraph *graph, int i, const bool *depends, 
     }
     if (!reached || !any) return CORNU_OK;
 
+    CORNU__TRY(cornu__remat_reach(remat, i));
     for (int k = 0; k < op.in_count; k++)
-        o->in[k] = cornu__tensor(graph, cornu_program_operands(graph->program, &op)[k]);
-    for (int k = 0; k < op.out_count; k++) out[k] = cornu__tensor(graph, op.out_first + k);
+        o->in[k] = cornu__tensor(graph, cornu__remat_value(
+            remat, cornu_program_operands(graph->program, &op)[k]));
+    for (int k = 0; k < op.out_count; k++)
+        out[k] = cornu__tensor(graph, cornu__remat_value(remat, op.out_first + k));
     if (cornu_error_pending()) return cornu_error_status();   /* no memory for a handle */
     CORNU__TRY(enter_scope(graph, op.scope));
     CornuRecorded recorded = { .graph = graph, .id = op.id, .attributes = &op.attributes,
@@ -123,7 +128,7 @@ static CornuStatus differentiate(CornuGraph *graph, int i, const bool *depends, 
 
     for (int k = 0; k < op.in_count; k++) {
         if (!o->wanted[k] || !o->d_x[k]) continue;
-        CornuTensor **sum = &d[o->in[k]->value];
+        CornuTensor **sum = &d[cornu_program_operands(graph->program, &op)[k]];
         CornuTensor  *term = cornu_op_convert(o->d_x[k], cornu__gradient_dtype(o->in[k]));
         *sum = *sum ? cornu_op_add(*sum, term) : term;
         if (!*sum) return cornu_error_status();
@@ -159,7 +164,11 @@ static CornuStatus weighted_gradients(CornuTensor *const *y, CornuTensor *const 
     int           op_count = program->op_count;   /* the backward pass adds more */
     CornuTensor **d = cornu__allocate((size_t)program->value_count, sizeof(CornuTensor *));
     bool         *depends = cornu__allocate((size_t)program->value_count, sizeof *depends);
-    CornuStatus   status = d && depends ? CORNU_OK : CORNU_ERR_MEMORY;
+    const int     within = program->remat;   /* of what is recorded, the gradients are no part */
+    CornuRemat    remat;
+    CornuStatus   status = cornu__remat_open(&remat, graph, d);
+    if (!d || !depends) status = CORNU_ERR_MEMORY;
+    program->remat = 0;
     if (status) goto done;
 
     mark_dependent(graph, x, count, op_count, depends);
@@ -169,7 +178,7 @@ static CornuStatus weighted_gradients(CornuTensor *const *y, CornuTensor *const 
         if (!*sum) status = cornu_error_status();
     }
     for (int i = op_count - 1; !status && i >= 0; i--)
-        status = differentiate(graph, i, depends, d, &operands);
+        status = differentiate(&remat, i, depends, d, &operands);
     cornu_graph_scope(graph, NULL);
     for (int i = 0; !status && i < count; i++) {
         CornuTensor *of_x = d[x[i]->value];
@@ -178,6 +187,8 @@ static CornuStatus weighted_gradients(CornuTensor *const *y, CornuTensor *const 
     }
 done:
     if (status) cornu_error_take();
+    program->remat = within;
+    cornu__remat_close(&remat);
     cornu__release(operands.in);
     cornu__release(operands.d_x);
     cornu__release(operands.wanted);

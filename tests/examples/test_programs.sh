@@ -221,6 +221,22 @@ report $? "garments have their names"
 differ "augmentation changes what is learned" g.safetensors h.safetensors
 rm g.safetensors h.safetensors labels.txt
 
+# ---- Less memory, and larger batches ----
+
+refuses 1 '--remat larger_than=0: expected larger_than=N' train mnist_cnn $small --remat larger_than=0
+refuses 2 '--accumulate-steps is "0"' train mnist_cnn $small --accumulate-steps 0
+succeeds train mnist_cnn $small --save p.safetensors
+for mode in full activations larger_than=1000 dense,conv2d_1; do
+    succeeds train mnist_cnn $small --save q.safetensors --remat $mode
+    same "--remat $mode changes no byte" p.safetensors q.safetensors
+done
+succeeds train mnist_cnn $small --save q.safetensors --accumulate-steps 2
+differ "accumulated gradients change what is learned" p.safetensors q.safetensors
+rm p.safetensors q.safetensors
+succeeds explain mnist_cnn --no-run --remat
+grep -q '^Rematerialization, at most at once: none [0-9.]* MB, full' "$folder/out"
+report $? "explain says what rematerialization saves"
+
 # ---- Several devices ----
 
 refuses 1 'no/r.json: cannot be written: No such' compare mnist_cnn $small --json no/r.json

@@ -66,6 +66,7 @@ CornuStatus objective_compile(const Objective *objective, const Options *options
     }
     CornuCompileConfig config = { .model = model, .optimizer = optimizer, .device = device,
                                   .steps_per_execution = options->steps_per_execution,
+                                  .accumulate_steps = objective->accumulate_steps,
                                   .gradient_norm = options->gradient_norm,
                                   .debug_nans = options->debug_nans };
     bool any_logits = false;
@@ -166,18 +167,20 @@ static CornuStatus lay_out_compiled(const Options *options, CornuModel *model, C
 }
 
 /* With the loss, optimizer and metrics of its file. */
-static CornuModel *as_saved(const Options *options, const Subject *subject, CornuDevice *device)
+static CornuModel *as_saved(const Objective *objective, const Options *options,
+                            const Subject *subject, CornuDevice *device)
 {
     CornuModel *model =
         cornu_model_load_compiled(subject->name, mesh_is_given(options) ? NULL : device);
     if (!model) return NULL;
     CornuStatus status = lay_out_compiled(options, model, device);
-    if (!status && (options->gradient_norm || options->debug_nans || options->steps_per_execution))
+    if (!status && (options->gradient_norm || options->debug_nans || options->steps_per_execution ||
+                    objective->accumulate_steps))
         status =
             cornu_error_set(CORNU_ERR_ARGUMENT,
                             "%s is trained as it was compiled when it was "
-                            "saved: --gradient-norm, --debug-nans and --steps-per-execution need "
-                            "a --loss NAME",
+                            "saved: --gradient-norm, --debug-nans, --steps-per-execution and "
+                            "--accumulate-steps need a --loss NAME",
                             subject->name);
     else if (!status && options->learning_rate != 0.0)
         status = cornu_optimizer_set_learning_rate(cornu_model_optimizer(model),
@@ -194,7 +197,7 @@ CornuModel *objective_model(const Objective *objective, const Options *options,
     char      why[600] = "";
     if (!whole.loss && !whole.optimizer && !whole.metrics && !subject->reference &&
         keeps_objective(subject->name)) {
-        CornuModel *model = as_saved(options, subject, device);
+        CornuModel *model = as_saved(&whole, options, subject, device);
         if (model || cornu_error_status() != CORNU_ERR_UNSUPPORTED) return model;
         snprintf(why, sizeof why, "%s", cornu_error_message());
         cornu_error_take();   /* it was saved without: it may be a network of models/ */

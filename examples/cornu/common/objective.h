@@ -8,6 +8,7 @@
 
 typedef struct {
     const char *loss, *optimizer, *metrics;   /* NULL: not given; metrics "accuracy,mae" */
+    int64_t     accumulate_steps;             /* 0: the optimizer's own */
     bool        logits[CORNU_MAX_MODEL_TENSORS];   /* of which outputs the loss takes logits */
 } Objective;
 

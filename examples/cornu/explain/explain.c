@@ -125,6 +125,8 @@ int command_explain(int argc, char **argv)
           "output", 0, 0, NULL },
         { "predict", OPTION_SWITCH, &flags.config.predict, "", "explain the prediction step, not "
           "that of training", 0, 0, NULL },
+        { "remat", OPTION_SWITCH, &flags.config.remat, "", "also the memory of the step with each "
+          "mode of --remat of cornu train", 0, 0, NULL },
         { "steps", OPTION_WHOLE, &flags.config.steps, "N", "steps to measure", 1, 1000, NULL },
         { "no-run", OPTION_SWITCH, &flags.no_run, "",
           "compile and model the step, and do not run it", 0, 0, NULL },

@@ -17,6 +17,7 @@ from . import (activations, callbacks, constraints, datasets, errors, initialize
                metrics, models, ops, optimizers, regularizers, utils)
 from ._explain import explain
 from ._library import lib as _lib
+from ._remat import RematScope, remat
 from ._symbols import Tensor, input_tensor as Input
 from .devices import Device
 from .errors import CornuError
@@ -27,8 +28,9 @@ from .utils import clear_session, set_dtype_policy, set_random_seed
 
 __version__ = _lib.version
 
-__all__ = ["CornuError", "Device", "Input", "Int8Model", "Model", "Predictor", "Sequential", "Tensor",
+__all__ = ["CornuError", "Device", "Input", "Int8Model", "Model", "Predictor", "RematScope",
+           "Sequential", "Tensor",
            "activations", "callbacks", "clear_session", "clone_model", "constraints", "datasets",
            "errors", "explain", "from_keras", "initializers", "layers", "load", "load_model",
            "losses", "metrics", "model_from_json", "models", "ops", "optimizers", "regularizers",
-           "set_dtype_policy", "set_random_seed", "utils"]
+           "remat", "set_dtype_policy", "set_random_seed", "utils"]

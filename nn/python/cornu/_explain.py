@@ -13,7 +13,8 @@ _PARTS = {"overview": "CORNU_EXPLAIN_OVERVIEW", "all": "CORNU_EXPLAIN_ALL",
 
 
 def explain(model, device="cpu", *, batch_size=None, extent=None, loss=None, predict=False,
-            steps=5, part="overview", run=True, others=None, verbose=1):
+            steps=5, part="overview", run=True, others=None, remat=False,
+            verbose=1):
     """Prints how a device computes a model's step, its memory, where its time goes, measured here
     and on a TPU modelled, and what to change so that it fits better. Returns all of it as a
     dictionary.
@@ -34,6 +35,7 @@ def explain(model, device="cpu", *, batch_size=None, extent=None, loss=None, pre
       operation with how the device computes it, and why not better
     run: False only compiles and models the step
     others: model other numbers of shards and other TPUs, too; default where "all" is printed
+    remat: also the memory of the step with each mode of cornu.RematScope
     verbose: 0 prints nothing
     """
     if part not in _PARTS:
@@ -42,7 +44,7 @@ def explain(model, device="cpu", *, batch_size=None, extent=None, loss=None, pre
         model = load(model)
     config = struct("CornuExplainConfig", model=model.pointer, batch_size=batch_size or 0,
                     extent=extent or 0, loss=loss, predict=bool(predict), steps=steps,
-                    no_run=not run, others=part == "all" if others is None else bool(others))
+                    no_run=not run, remat=bool(remat), others=part == "all" if others is None else bool(others))
     if isinstance(device, Device):
         config.device = device.pointer
     elif device is not None:

@@ -195,6 +195,7 @@ CornuModel *cornu_model_clone(const CornuModel *model)
     CornuModel *clone = input ? cornu__model_from_config(architecture, input) : cornu__null();
     json_decref(architecture);
     json_decref(input);
+    if (clone) cornu__layer_copy_remat(&clone->base, &model->base);
     if (!clone || cornu__notes_read(clone, model->notes) == CORNU_OK) return clone;
     cornu_model_free(clone);
     return cornu__null();
