@@ -138,6 +138,7 @@ CornuStatus cornu_explanation_print(const CornuExplanation *e, CornuExplainPart 
     switch (part) {
     case CORNU_EXPLAIN_OVERVIEW: cornu__explain_print_overview(e, to); return CORNU_OK;
     case CORNU_EXPLAIN_ALL: cornu__explain_print_all(e, to); return CORNU_OK;
+    case CORNU_EXPLAIN_MESH: return cornu__explain_print_mesh(e, to);
     case CORNU_EXPLAIN_OPS: break;
     default:
         return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_explanation_print: there is no part %d",
