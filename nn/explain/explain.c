@@ -12,13 +12,14 @@
  * for. */
 static CornuStatus make_subject(CornuExplanation *e)
 {
-    CornuStatus status = cornu__explain_make(e, e->device, &e->probe, true, &e->subject);
+    const bool  runs = !e->config.mesh.axes;   /* a plan has no weights */
+    CornuStatus status = cornu__explain_make(e, e->device, &e->probe, runs, &e->subject);
     if (!status || !e->trains || e->config.loss || status == CORNU_ERR_MEMORY) return status;
     cornu__explain_note(e, "But it cannot be trained, so it predicts: %.300s",
                         cornu_error_message());
     e->trains = false;
     e->loss[0] = '\0';
-    return cornu__explain_make(e, e->device, &e->probe, true, &e->subject);
+    return cornu__explain_make(e, e->device, &e->probe, runs, &e->subject);
 }
 
 /* Layers with weights that compute in f32 by a dtype of their own. */
