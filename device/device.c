@@ -48,6 +48,10 @@ static CornuDevice *open_device(const CornuDeviceConfig *config)
         return cornu__fail_null(CORNU_ERR_ARGUMENT,
                                 "device \"%s\": %d threads, expected at least 1", config->name,
                                 config->threads);
+    if (config->shard_memory < 0)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT,
+                                "device \"%s\": .shard_memory is %lld, expected a number of bytes",
+                                config->name, (long long)config->shard_memory);
     for (int i = 0; i < CORNU_DEVICE_COUNT; i++) {
         const CornuDeviceClass *class = cornu__device_classes[i];
         if (!is_called(class, config->name)) continue;
@@ -70,6 +74,7 @@ static CornuDevice *open_device(const CornuDeviceConfig *config)
         device->class = class;
         device->opened = cornu__copy_text(config->name);
         device->precision = config->precision;
+        if (config->shard_memory) device->memory.capacity = config->shard_memory;
         device->processes = config->processes;
         if (device->shards == 0) device->shards = 1;
         if (device->own.count == 0) device->own.count = device->shards;
@@ -145,7 +150,8 @@ CornuDevice *cornu_device_open_like(const CornuDevice *device, int threads)
     CORNU__NEED_TO_MAKE(device);
     CornuDevice *like = cornu_device_open(
         device->opened, .threads = threads ? threads : device->threads, .shards = device->shards,
-        .precision = device->precision, .processes = device->processes);
+        .precision = device->precision, .processes = device->processes,
+        .shard_memory = device->memory.capacity);
     if (!like) return NULL;
     like->mesh = device->mesh;
     like->data = device->data;

@@ -1,4 +1,4 @@
-/* What of a model can be cut, and how: layers in groups, their kernels, the rows of a layout map. */
+/* What of a model can be cut, and how: layers in groups, their kernels, rows of a layout map. */
 #include <ctype.h>
 #include <string.h>
 

@@ -166,7 +166,7 @@ static Added added(Price price, Price to)
     return (Added){ price.step_s - to.step_s, (double)(price.bytes - to.bytes) };
 }
 
-/* Both are cut along the same axis of the mesh, so that one may leave to the other what it makes. */
+/* Both are cut along the same axis of the mesh, so that one may leave the other what it makes. */
 static bool exchanges(int before, int own)
 {
     return (before == CORNU_CUT_COLUMNS || before == CORNU_CUT_ROWS) &&
@@ -478,8 +478,8 @@ CornuStatus cornu_auto_layout_print(const CornuAutoLayout *all, FILE *to)
     CORNU__NEED(all);
     CORNU__NEED(to);
     const int shards = cornu_mesh_size(&all->best[0].mesh, ~0u);
-    fprintf(to, "%s, %s on %d shards of %s: %d layouts on %d mesh%s modelled, %d do not fit %.0f MB "
-            "of HBM.\n", cornu_model_name(all->config.model), all->batch, shards,
+    fprintf(to, "%s, %s on %d shards of %s: %d layouts on %d mesh%s modelled, %d do not fit %.0f "
+            "MB of HBM.\n", cornu_model_name(all->config.model), all->batch, shards,
             all->profile->name, all->priced, all->meshes, all->meshes == 1 ? "" : "es",
             all->too_large, 1e-6 * (double)all->hbm);
     for (int i = 0; i < BEST; i++) {

@@ -117,8 +117,8 @@ char *cornu_explanation_to_text(const CornuExplanation *explanation, CornuExplai
  *      "mesh": {"axes": [{"name", "shards"}], "batch": [names],
  *               "weights": [{"path", "type", "layout": [axes of the mesh or null], "slice",
  *                            "bytes"}], "gradient_bytes",
- *               "collectives": [{"layer", "op", "axes": [names], "group", "groups", "times", "bytes",
- *                                "wire_bytes", "links_s"}]},
+ *               "collectives": [{"layer", "op", "axes": [names], "group", "groups", "times",
+ *                                "bytes", "wire_bytes", "links_s"}]},
  *      "advice": [texts]}
  *
  * "mesh" is null on a device without one. Bytes there are of a shard; a collective's are what goes

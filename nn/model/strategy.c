@@ -95,7 +95,7 @@ CornuStrategy *cornu_model_parallel_from(const CornuModelParallelConfig *config)
     strategy = with_device(strategy, cornu_device_open(
         config->device ? config->device : "cpu", .shards = cornu_mesh_size(&config->mesh, ~0u),
         .threads = config->threads, .precision = config->precision,
-        .processes = config->processes));
+        .processes = config->processes, .shard_memory = config->shard_memory));
     if (!strategy ||
         !cornu_device_set_mesh(strategy->device, &config->mesh, batch, config->layout_map))
         return strategy;

@@ -252,7 +252,8 @@ static void test_alike(void **state)
         cornu_model_add(model, cornu_dense(1024, .activation = CORNU_RELU));
     CornuAutoLayout *chosen = chosen_for(model, cornu_device_mesh(.shape = { 1, 8 }), 0);
     const CornuLayoutChoice *first = cornu_auto_layout_choice(chosen, 0);
-    assert_string_equal(first->summary, "columns of dense and 3 alike; rows of dense_1 and 3 alike");
+    assert_string_equal(first->summary,
+                        "columns of dense and 3 alike; rows of dense_1 and 3 alike");
     cornu_auto_layout_free(chosen);
     cornu_model_free(model);
 }
