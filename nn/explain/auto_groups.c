@@ -121,7 +121,7 @@ static void add_layer(CornuCutGroups *groups, int first, uint64_t key)
     if (at == CORNU_AUTO_GROUPS) return;   /* it stays whole */
     CornuCutGroup *group = &groups->groups[at];
     if (at == groups->count) {
-        *group = (CornuCutGroup){ .key = key };
+        *group = (CornuCutGroup){ .key = key, .attention = attention_part(of) != 0 };
         snprintf(group->name, sizeof group->name, "%.*s", (int)layer_length(of), of->path);
         groups->count++;
     }

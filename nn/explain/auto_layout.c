@@ -15,6 +15,7 @@ struct CornuAutoLayout {
     CornuLayoutChoice      best[BEST], data_parallel;
     int                    best_count, priced, too_large, meshes;
     int64_t                hbm, least;   /* of a shard: what it has, what any layout takes */
+    bool                   usual;        /* only the usual layouts are priced */
     char                   batch[32];
 };
 
@@ -343,6 +344,25 @@ static CornuStatus improve(Search *search, CornuCutting from)
 
 /* ---- Meshes ---- */
 
+/* All layers fully; heads of attention, and of others columns and rows by turns. */
+static CornuStatus price_usual(Search *search)
+{
+    const CornuCutGroups *groups = &search->all->groups;
+    CornuCutting          fully = { { 0 } }, turns = { { 0 } };
+    Price                 price;
+    int                   before = CORNU_CUT_NOT;
+    for (int i = 0; i < groups->count; i++) {
+        const bool rows = before == CORNU_CUT_COLUMNS && divides(search, i, CORNU_CUT_ROWS);
+        const int  cut = rows ? CORNU_CUT_ROWS
+                       : divides(search, i, CORNU_CUT_COLUMNS) ? CORNU_CUT_COLUMNS : CORNU_CUT_NOT;
+        before = groups->groups[i].attention ? CORNU_CUT_NOT : cut;
+        turns.of[i] = (unsigned char)cut;
+        if (divides(search, i, CORNU_CUT_FULLY)) fully.of[i] = CORNU_CUT_FULLY;
+    }
+    CORNU__TRY(price_of(search, fully, &price));
+    return price_of(search, turns, &price);
+}
+
 static CornuStatus search_mesh(Search *search)
 {
     const CornuCutting none = { { 0 } };
@@ -351,6 +371,10 @@ static CornuStatus search_mesh(Search *search)
     Chain             *chain = cornu__allocate(1, sizeof *chain);
     if (!chain) return CORNU_ERR_MEMORY;
     CornuStatus status = price_of(search, none, &whole);
+    if (!status && search->all->usual) {
+        cornu__release(chain);
+        return price_usual(search);
+    }
     if (!status) status = price_chain(search, chain, whole);
     if (!status) status = solve(search, chain, whole, &best);
     if (!status) status = improve(search, best);
@@ -419,11 +443,17 @@ static CornuStatus choose(CornuAutoLayout *all)
 CornuAutoLayout *cornu_auto_layout_from(const CornuAutoLayoutConfig *config)
 {
     CORNU__NEED_TO_MAKE(config);
+    return cornu__auto_layout(config, false);
+}
+
+CornuAutoLayout *cornu__auto_layout(const CornuAutoLayoutConfig *config, bool usual)
+{
     CORNU__NEED_TO_MAKE(config->model);
     if (cornu__refused()) return NULL;
     CornuAutoLayout *all = cornu__allocate(1, sizeof *all);
     if (!all) return cornu__null();
     all->config = *config;
+    all->usual = usual;
     if (choose(all) == CORNU_OK) return all;
     cornu_auto_layout_free(all);
     return cornu__null();

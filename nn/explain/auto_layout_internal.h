@@ -16,6 +16,7 @@ enum { CORNU_AUTO_GROUPS = 24 };
 typedef struct {
     char     name[96];    /* of the first */
     uint64_t key;         /* of names without numbers, and of shapes */
+    bool     attention;
     int      layers;
 } CornuCutGroup;
 
@@ -35,9 +36,14 @@ typedef struct {
     int       data, model;   /* its numbers: of the batch, of columns and rows */
 } CornuCutMesh;
 
+/* cornu_auto_layout; `usual`: with few layouts that are often good, for an answer at once. */
+CornuAutoLayout *cornu__auto_layout(const CornuAutoLayoutConfig *config, bool usual);
+
+/* The layers of a model that have kernels, in their order; groups beyond the most stay whole. */
 CornuStatus cornu__cut_groups(const CornuModel *model, CornuCutGroups *to);
 void        cornu__cut_groups_free(CornuCutGroups *groups);
 
+/* Which axes cut: "batch", else the first, fully; "model", else the last other one, the rest. */
 CornuCutMesh cornu__cut_mesh(CornuMesh mesh);
 
 /* Whether the layers of a group can be cut so: all their kernels divide. */

@@ -140,6 +140,7 @@ typedef struct {
 int         cornu__explain_collectives(const CornuExplanation *e, CornuExplainCollective *to);
 /* Of a shard, of the weights that are trained. */
 int64_t     cornu__explain_gradient_bytes(const CornuExplanation *e);
+/* CORNU_ERR_ARGUMENT if there is none; JSON's null then. */
 CornuStatus cornu__explain_print_mesh(const CornuExplanation *e, FILE *to);
 json_t     *cornu__explain_mesh_json(const CornuExplanation *e);
 

@@ -318,9 +318,9 @@ static json_t *weights_json(const CornuExplanation *e)
 
 static json_t *collectives_json(const CornuExplanation *e)
 {
-    json_t                 *list = json_array();
     CornuExplainCollective *all = cornu__allocate((size_t)e->step_count + 1, sizeof *all);
-    const int               count = all ? cornu__explain_collectives(e, all) : 0;
+    json_t                 *list = all ? json_array() : NULL;
+    const int               count = list ? cornu__explain_collectives(e, all) : 0;
     for (int i = 0; i < count; i++)
         json_array_append_new(list, json_pack(
             "{s:s, s:s, s:o, s:i, s:i, s:i, s:I, s:f, s:f}", "layer", all[i].layer, "op",

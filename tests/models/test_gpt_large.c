@@ -58,6 +58,7 @@ static void test_whole(void **state)
                                       cornu_array(y, CORNU_U8, ROWS, TIMES), &loss);
     assert_int_equal(status, CORNU_ERR_MEMORY);
     print_message("# %s\n", cornu_error_message());
+    assert_non_null(strstr(cornu_error_message(), "It fits if a mesh cuts it, as (batch="));
     cornu_error_take();
     cornu_model_free(model);
     cornu_device_close(device);

@@ -177,6 +177,40 @@ static void test_memory(void **state)
     cornu_model_free(model);
 }
 
+/* What does not fit without a mesh says which layout would, when it is compiled or when its first
+ * step is made; but not where none would, nor on one shard. */
+static void assert_message(int shards, int64_t memory, CornuStatus compiles, const char *says)
+{
+    static float   x[BATCH * 512];
+    static int32_t y[BATCH];
+    CornuModel    *model = mlp();
+    CornuDevice   *device = cornu_device_open("tpu:v3-8", .shards = shards, .shard_memory = memory);
+    CornuStatus    status = cornu_compile(model, .device = device, .optimizer = cornu_adam(),
+                                          .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY);
+    double loss;
+    assert_int_equal(status, compiles);
+    if (!status)
+        status = cornu_train_on_batch(model, cornu_array(x, CORNU_F32, BATCH, 512),
+                                      cornu_array(y, CORNU_I32, BATCH), &loss);
+    assert_int_equal(status, CORNU_ERR_MEMORY);
+    assert_non_null(strstr(cornu_error_message(), "out of memory: "));
+    if (says ? !strstr(cornu_error_message(), says) : !!strstr(cornu_error_message(), "It fits"))
+        fail_msg("%s", cornu_error_message());
+    cornu_model_free(model);
+    cornu_device_close(device);
+}
+
+static void test_message(void **state)
+{
+    (void)state;
+    assert_message(8, 9000000, CORNU_ERR_MEMORY, "It fits if a mesh cuts it, as (batch=1, "
+                   "model=8), 4.9 MB of a shard with batches of 32: columns of up, out; rows of "
+                   "down. cornu_auto_layout and");
+    assert_message(8, 15000000, CORNU_OK, "It fits if a mesh cuts it, as (batch=1, model=8), ");
+    assert_message(8, 200000, CORNU_ERR_MEMORY, NULL);
+    assert_message(1, 9000000, CORNU_ERR_MEMORY, NULL);
+}
+
 /* ---- The mesh ---- */
 
 static char *printed(const CornuAutoLayout *chosen)
@@ -281,7 +315,7 @@ int main(void)
         cmocka_unit_test(test_mlp),    cmocka_unit_test(test_gpt),
         cmocka_unit_test(test_memory), cmocka_unit_test(test_meshes),
         cmocka_unit_test(test_trains), cmocka_unit_test(test_alike),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_message), cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
