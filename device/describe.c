@@ -141,7 +141,8 @@ int cornu_executable_declined(const CornuExecutable *executable, int step,
 
 const CornuExchangeEvent *cornu_executable_exchanges(CornuExecutable *executable, int *count)
 {
-    if (executable->device->class->exchanges) executable->device->class->exchanges(executable);
+    const CornuDevice *device = executable->device;
+    if (device->class->exchanges && !device->plans) device->class->exchanges(executable);
     *count = executable->exchange_count;
     return executable->exchanges;
 }

@@ -48,6 +48,10 @@ static CornuDevice *open_device(const CornuDeviceConfig *config)
         return cornu__fail_null(CORNU_ERR_ARGUMENT,
                                 "device \"%s\": %d threads, expected at least 1", config->name,
                                 config->threads);
+    if (config->shard_memory < 0)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT,
+                                "device \"%s\": .shard_memory is %lld, expected a number of bytes",
+                                config->name, (long long)config->shard_memory);
     for (int i = 0; i < CORNU_DEVICE_COUNT; i++) {
         const CornuDeviceClass *class = cornu__device_classes[i];
         if (!is_called(class, config->name)) continue;
@@ -70,6 +74,7 @@ static CornuDevice *open_device(const CornuDeviceConfig *config)
         device->class = class;
         device->opened = cornu__copy_text(config->name);
         device->precision = config->precision;
+        if (config->shard_memory) device->memory.capacity = config->shard_memory;
         device->processes = config->processes;
         if (device->shards == 0) device->shards = 1;
         if (device->own.count == 0) device->own.count = device->shards;
@@ -145,11 +150,18 @@ CornuDevice *cornu_device_open_like(const CornuDevice *device, int threads)
     CORNU__NEED_TO_MAKE(device);
     CornuDevice *like = cornu_device_open(
         device->opened, .threads = threads ? threads : device->threads, .shards = device->shards,
-        .precision = device->precision, .processes = device->processes);
+        .precision = device->precision, .processes = device->processes,
+        .shard_memory = device->memory.capacity);
     if (!like) return NULL;
     like->mesh = device->mesh;
     like->data = device->data;
     return like;
+}
+
+void cornu__device_plan(CornuDevice *device)
+{
+    device->plans = true;
+    device->memory.capacity = 0;
 }
 
 int cornu_device_threads(const CornuDevice *device)
@@ -246,7 +258,9 @@ CornuBuffer *cornu_buffer_create_from(const CornuBufferConfig *config)
     held->bytes = (int64_t)cornu_type_bytes(type) / (config->per_shard ? device->shards : 1);
     snprintf(held->name, sizeof held->name, "%s", config->name ? config->name : "a buffer");
     if (evict_for(device, held->name, held->bytes, parts) != CORNU_OK) return cornu__null();
-    CornuBuffer *buffer = device->class->buffer_create(device, type, config->per_shard);
+    const bool   plans = device->plans;
+    CornuBuffer *buffer = device->class->buffer_create(
+        device, plans ? cornu_scalar(type.dtype) : type, config->per_shard && !plans);
     if (!buffer) return cornu__null();
     buffer->device = device;
     buffer->type = type;
@@ -315,6 +329,7 @@ CornuStatus cornu_buffer_write(CornuBuffer *buffer, CornuArray from)
     CORNU__NEED(buffer);
     CORNU__TRY(expect_data(from, __func__));
     CORNU__TRY(expect_type(buffer->type, from.type, "the array written to a buffer"));
+    if (buffer->device->plans) return CORNU_OK;
     CORNU__TRY(flush(buffer));
     return buffer->device->class->buffer_write(buffer, 0, from);
 }
@@ -324,6 +339,7 @@ CornuStatus cornu_buffer_read(const CornuBuffer *buffer, CornuArray to)
     CORNU__NEED(buffer);
     CORNU__TRY(expect_data(to, __func__));
     CORNU__TRY(expect_type(buffer->type, to.type, "the array read from a buffer"));
+    if (buffer->device->plans) return CORNU_OK;
     CORNU__TRY(wait_for_runs(buffer->device));
     return buffer->device->class->buffer_read(buffer, 0, to);
 }
@@ -345,6 +361,7 @@ CornuStatus cornu_buffer_write_part(CornuBuffer *buffer, int64_t first, CornuArr
     CORNU__NEED(buffer);
     CORNU__TRY(expect_data(from, __func__));
     CORNU__TRY(expect_part(buffer, first, from.type));
+    if (buffer->device->plans) return CORNU_OK;
     CORNU__TRY(flush(buffer));
     return buffer->device->class->buffer_write(buffer, first, from);
 }
@@ -354,6 +371,7 @@ CornuStatus cornu_buffer_read_part(const CornuBuffer *buffer, int64_t first, Cor
     CORNU__NEED(buffer);
     CORNU__TRY(expect_data(to, __func__));
     CORNU__TRY(expect_part(buffer, first, to.type));
+    if (buffer->device->plans) return CORNU_OK;
     CORNU__TRY(wait_for_runs(buffer->device));
     return buffer->device->class->buffer_read(buffer, first, to);
 }
@@ -389,7 +407,8 @@ static CornuStatus check_collectives(const CornuDevice *device, const CornuProgr
 static CornuStatus allocate(CornuDevice *device, CornuExecutable *executable)
 {
     CORNU__TRY(evict_for(device, "a program", executable->bytes, executable->largest));
-    return device->class->allocate ? device->class->allocate(executable) : CORNU_OK;
+    return device->class->allocate && !device->plans ? device->class->allocate(executable)
+                                                     : CORNU_OK;
 }
 
 /* Logs what was compiled, and which ops will be slow. */
@@ -496,6 +515,13 @@ static CornuStatus check_inputs(const CornuExecutable *executable, CornuBuffer *
     return CORNU_OK;
 }
 
+static CornuStatus check_runs(const CornuDevice *device)
+{
+    return !device->plans ? CORNU_OK
+                          : cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: opened to plan steps, not to "
+                                        "run them", device->class->name);
+}
+
 static CornuExecutable *make_twin(CornuDevice *device, CornuExecutable *original)
 {
     CornuExecutable *twin = device->class->twin(original);
@@ -520,6 +546,7 @@ static CornuStatus fix(CornuExecutable *executable, CornuBuffer *const *inputs)
 {
     const CornuDeviceClass *class = executable->device->class;
     if (executable->is_fixed || !class->fix) return CORNU_OK;
+    CORNU__TRY(check_runs(executable->device));
     CORNU__TRY(check_inputs(executable, inputs));
     CORNU__TRY(class->fix(executable, inputs));
     executable->is_fixed = true;
@@ -582,6 +609,7 @@ static CornuStatus run_executable(CornuExecutable *executable, CornuBuffer *cons
                                   CornuBuffer *const *outputs)
 {
     const CornuProgram *program = executable->program;
+    CORNU__TRY(check_runs(executable->device));
     CORNU__TRY(check_inputs(executable, inputs));
     for (int i = 0; i < program->output_count; i++) {
         const CornuProgramOutput *output = &program->outputs[i];

@@ -47,6 +47,8 @@ typedef struct {
     CornuPrecision precision;   /* default CORNU_PRECISION_HIGHEST; others on tpu and pjrt */
     CornuProcesses *processes;  /* default none: this process owns all shards. Else on cpu and tpu
                                    each process owns some of them, at least one */
+    int64_t     shard_memory;   /* bytes that a shard has; default the HBM of a replica of the
+                                   profile, and on other devices unlimited */
 } CornuDeviceConfig;
 
 /* NULL and CORNU_ERR_DEVICE for an unknown name (the message lists the known ones, the nearest

@@ -118,6 +118,7 @@ struct CornuDevice {
     struct CornuLayoutMap  *layouts;       /* of variables; NULL: none is cut */
     void                  (*free_layouts)(struct CornuLayoutMap *layouts);
     bool                    fully_sharded; /* large variables are also cut along `data` */
+    bool                    plans;         /* and has no memory: cornu__device_plan */
     CornuPrecision          precision;
     char                    description[256];
     const char             *profile;       /* NULL: it emulates none */
@@ -137,6 +138,11 @@ CornuDevice *cornu__device_retain(CornuDevice *device);
 void         cornu__device_release(CornuDevice *device);
 /* Puts a device, or NULL, in place of the one in *kept. */
 void         cornu__device_keep(CornuDevice **kept, CornuDevice *device);
+
+/* Before anything is made on it: the device compiles programs and counts what they and buffers
+ * take, without a limit, but none gets memory. Writes have no effect, reads leave arrays as they
+ * are, and nothing runs: for what a step would take of a machine that is larger than this one. */
+void cornu__device_plan(CornuDevice *device);
 
 struct CornuBuffer {
     CornuDevice *device;

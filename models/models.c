@@ -25,6 +25,13 @@ static CornuModel *transformer(const CornuNetworkConfig *config)
     return cornu_char_gpt(.sequence_length = CORNU_SHAKESPEARE_STEPS);
 }
 
+static CornuModel *large_transformer(const CornuNetworkConfig *config)
+{
+    (void)config;
+    return cornu_char_gpt(.preset = cornu_text_preset("gpt_large"),
+                          .sequence_length = CORNU_SHAKESPEARE_STEPS);
+}
+
 static const CornuReferenceModel models[] = {
     { .name = "mnist_cnn", .target = "class",
       .build = cornu_mnist_cnn_from, .load = cornu_mnist_load_from,
@@ -62,6 +69,11 @@ static const CornuReferenceModel models[] = {
       .build = transformer, .load = cornu_shakespeare_load_from,
       .loss = "sparse_categorical_crossentropy", .optimizer = CORNU_REFERENCE_ADAMW,
       .learning_rate = 1e-3, .decay_per_epoch = 1.0, .epochs = 10, .batch_size = 64,
+      .epoch_samples = 16000 },
+    { .name = "gpt_large", .target = "character", .large = true,
+      .build = large_transformer, .load = cornu_shakespeare_load_from,
+      .loss = "sparse_categorical_crossentropy", .optimizer = CORNU_REFERENCE_ADAMW,
+      .learning_rate = 3e-4, .decay_per_epoch = 1.0, .epochs = 10, .batch_size = 64,
       .epoch_samples = 16000 },
 };
 enum { MODELS = sizeof models / sizeof *models };

@@ -76,10 +76,10 @@ CornuModel *cornu_resnet20_from(const CornuNetworkConfig *config);
 /* The networks for Shakespeare and their data: the LSTMs as published, a smaller one that trains in
  * minutes, and a transformer. Training settings are below, under the name of the model. */
 typedef struct {
-    const char *name;                        /* "full", "quick", "gpt" */
+    const char *name;                        /* "full", "quick", "gpt", "gpt_large" */
     const char *note;                        /* one line of description */
     const char *model;                       /* "shakespeare_lstm", "shakespeare_lstm_quick",
-                                                "char_gpt" */
+                                                "char_gpt", "gpt_large" */
     int64_t     channels, units, layers;     /* of the embedding; of each LSTM; number of LSTMs */
     CornuActivation recurrent_activation;    /* of the LSTMs; default sigmoid */
     int64_t     heads;                       /* of a transformer, whose `layers` are blocks; 0 for
@@ -111,9 +111,10 @@ CornuModel *cornu_shakespeare_lstm_from(const CornuShakespeareConfig *config);
 /* Embeddings of characters and positions, blocks of causal attention and two dense layers, each
  * after a layer normalization, and softmax over the vocabulary; 875,520 parameters with 128
  * positions and 256 characters. Each position is predicted from those before it; there are no
- * states. Its preset is "gpt". Source: Radford et al., "Language Models are Unsupervised
- * Multitask Learners", section 2.3; karpathy/nanoGPT, config/train_shakespeare_char.py, in the
- * size that its readme gives for a CPU. */
+ * states. Its preset is "gpt"; that of "gpt_large" has 57,196,288, for a mesh to cut. Source:
+ * Radford et al., "Language Models are Unsupervised Multitask Learners", section 2.3;
+ * karpathy/nanoGPT, config/train_shakespeare_char.py, in the size that its readme gives for a
+ * CPU. */
 CornuModel *cornu_char_gpt_from(const CornuShakespeareConfig *config);
 #define cornu_char_gpt(...) \
     cornu_char_gpt_from(&(CornuShakespeareConfig){ .unset = 0, __VA_ARGS__ })
@@ -179,6 +180,8 @@ typedef struct {
     int64_t     epoch_samples;      /* per epoch as published, else all of the training data */
     double      validation_split;   /* fraction of the training data held out; 0: validation on the
                                        test data */
+    bool        large;              /* tens of millions of parameters: comparisons of all networks
+                                       leave it out */
 } CornuReferenceModel;
 
 /* All of them, *count in number. */

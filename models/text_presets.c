@@ -16,6 +16,9 @@ static const CornuTextPreset presets[] = {
     { .name = "gpt", .note = "a transformer of four blocks",
       .model = "char_gpt", .channels = 128, .layers = 4, .heads = 4,
       .sequence_length = 128, .steps_per_epoch = 250, .random = true, .validation = 0.1 },
+    { .name = "gpt_large", .note = "a transformer of eight blocks of 768 channels, for a mesh",
+      .model = "gpt_large", .channels = 768, .layers = 8, .heads = 12,
+      .sequence_length = 128, .steps_per_epoch = 250, .random = true, .validation = 0.1 },
 };
 
 const CornuTextPreset *cornu_text_preset(const char *name)
@@ -23,5 +26,5 @@ const CornuTextPreset *cornu_text_preset(const char *name)
     for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
         if (!strcmp(name, presets[i].name)) return &presets[i];
     return cornu__fail_null(CORNU_ERR_ARGUMENT, "preset \"%s\" is not known, expected full, "
-                            "quick or gpt", name);
+                            "quick, gpt or gpt_large", name);
 }

@@ -59,6 +59,7 @@
 #include "estimator/estimator.h"
 #include "estimator/run_config.h"
 #include "estimator/spec.h"
+#include "explain/auto_layout.h"
 #include "explain/explain.h"
 #include "explain/types.h"
 #include "formats/file.h"

@@ -190,6 +190,7 @@ typedef struct {
     int                    f32_passes;
     CornuType             *in;             /* room for the operands of any op */
     CornuOpId              collective;     /* of the step before, else CORNU_OP_COUNT */
+    int64_t                axes;           /* of the mesh that it is along */
     int64_t                collected;      /* bytes of it and of the ones before it */
     double                 shrunk;         /* to what a shard's slices of values shrink; 1: not */
     bool                  *sliced;         /* by value of the program: such slices; NULL: none  */
@@ -283,18 +284,29 @@ static void rate_products(CornuTpuOp *op, const CornuTpuProfile *profile)
     op->mxu_s = op->cycles.overlapped / (profile->clock_mhz.value * 1e6);
 }
 
-/* Consecutive collectives of the same kind are combined, as the compiler does: another one costs
- * only what its bytes add. */
-static void model_collective(CornuTpuOp *op, Setting *setting, CornuOpId id, int64_t bytes)
+/* All shards of the slice, or a group of them. */
+static CornuTpuExchange reduce_over(const Setting *setting, const CornuAttributes_SHARDS *shards,
+                                    int64_t bytes)
 {
+    if (!shards->groups.count)
+        return cornu_tpu_all_reduce(setting->profile, setting->slice, bytes);
+    return cornu_tpu_group_reduce(setting->profile, setting->slice, shards->groups.at,
+                                  (int)shards->size, bytes);
+}
+
+/* Consecutive collectives of the same kind over the same axes are combined, as the compiler does:
+ * another one costs only what its bytes add. */
+static void model_collective(CornuTpuOp *op, Setting *setting, const CornuOpCall *call,
+                             int64_t bytes)
+{
+    const CornuAttributes_SHARDS *shards = &call->attributes->shards;
     /* reduce_scatter and all_gather are the two halves of an all_reduce. */
-    const int parts = id == CORNU_OP_ALL_REDUCE ? 1 : 2;
-    if (setting->collective != id) setting->collected = 0;
-    const CornuTpuExchange before = cornu_tpu_all_reduce(setting->profile, setting->slice,
-                                                         setting->collected);
+    const int parts = call->id == CORNU_OP_ALL_REDUCE ? 1 : 2;
+    if (setting->collective != call->id || setting->axes != shards->axes) setting->collected = 0;
+    setting->axes = shards->axes;
+    const CornuTpuExchange before = reduce_over(setting, shards, setting->collected);
     setting->collected = saturating_add(setting->collected, bytes);
-    const CornuTpuExchange after = cornu_tpu_all_reduce(setting->profile, setting->slice,
-                                                        setting->collected);
+    const CornuTpuExchange after = reduce_over(setting, shards, setting->collected);
     op->link_bytes = bytes / parts;
     op->wire_bytes = (after.link_bytes - before.link_bytes) / parts;
     op->links_s = (after.seconds - before.seconds) / parts;
@@ -374,7 +386,7 @@ static CornuTpuOp model_op(Setting *setting, const CornuExecutableStep *step)
             const CornuType   out = cornu_program_type(program, recorded->out_first);
             const CornuType   all = call.id == CORNU_OP_ALL_GATHER ? out : call.in[0];
             collective = call.id;
-            model_collective(&op, setting, call.id, (int64_t)cornu_type_bytes(all));
+            model_collective(&op, setting, &call, (int64_t)cornu_type_bytes(all));
         } else {
             add_op(&op, setting, program, recorded, 1);
         }

@@ -102,23 +102,103 @@ static Axis axis_of(int64_t chips, bool closed)
     return (Axis){ 1.0, 2.0 * (double)(chips - 1) };
 }
 
+/* A group of chips that exchange with each other. */
+typedef struct {
+    double chips;
+    Axis   x, y;
+    double sharing;    /* groups that share a link */
+    double together;   /* replicas of a chip that are in the group */
+} Group;
+
+static CornuTpuExchange reduce(const CornuTpuProfile *profile, const Group *group, int64_t bytes)
+{
+    const double v = (double)bytes, w = profile->link_gbps.value * 1e9, n = group->chips;
+    const double local = group->together > 1.0 ? 3.0 * v / (profile->hbm_gbps.value * 1e9) : 0.0;
+    if (n < 2.0) return (CornuTpuExchange){ local, 0.0 };
+    const double link_bytes =
+        group->sharing * 2.0 * v * (n - 1.0) / n / (group->x.links + group->y.links);
+    return (CornuTpuExchange){
+        .seconds = local + link_bytes / w +
+                   (group->x.hops + group->y.hops) * profile->hop_us.value * 1e-6,
+        .link_bytes = link_bytes,
+    };
+}
+
 CornuTpuExchange cornu_tpu_all_reduce(const CornuTpuProfile *profile, const CornuTpuSlice *slice,
                                       int64_t bytes)
 {
     if (slice->shards <= 1 || bytes <= 0) return (CornuTpuExchange){ 0.0, 0.0 };
-    const bool   board = is_board(slice);
-    const double v = (double)bytes, w = profile->link_gbps.value * 1e9;
-    const double n = (double)(board ? slice->chips : slice->x * slice->y);
-    const double local = replicas_of_chip(profile) > 1
-                             ? 3.0 * v / (profile->hbm_gbps.value * 1e9) : 0.0;
-    const Axis   x = board ? axis_of(slice->chips, true) : axis_of(slice->x, slice->wraps_x);
-    const Axis   y = board ? axis_of(1, false) : axis_of(slice->y, slice->wraps_y);
-    if (n < 2.0) return (CornuTpuExchange){ local, 0.0 };
-    const double link_bytes = 2.0 * v * (n - 1.0) / n / (x.links + y.links);
-    return (CornuTpuExchange){
-        .seconds = local + link_bytes / w + (x.hops + y.hops) * profile->hop_us.value * 1e-6,
-        .link_bytes = link_bytes,
+    const bool  board = is_board(slice);
+    const Group all = {
+        .chips = (double)(board ? slice->chips : slice->x * slice->y),
+        .x = board ? axis_of(slice->chips, true) : axis_of(slice->x, slice->wraps_x),
+        .y = board ? axis_of(1, false) : axis_of(slice->y, slice->wraps_y),
+        .sharing = 1.0, .together = (double)replicas_of_chip(profile),
     };
+    return reduce(profile, &all, bytes);
+}
+
+/* Along one axis of a slice: how many places a group has, from the lowest to the highest. */
+typedef struct {
+    int64_t count, low, high;
+} Places;
+
+static void add_place(Places *places, int64_t place, bool *seen)
+{
+    if (*seen) return;
+    *seen = true;
+    places->low = places->count ? smaller(places->low, place) : place;
+    places->high = places->count ? larger(places->high, place) : place;
+    places->count++;
+}
+
+/* Every k-th place: k. */
+static double stride_of(Places places)
+{
+    return places.count < 2 ? 1.0
+                            : (double)(places.high - places.low) / (double)(places.count - 1);
+}
+
+static Axis strided(Places places, int64_t extent, bool wraps)
+{
+    Axis axis = axis_of(places.count, wraps && places.count == extent);
+    axis.hops *= stride_of(places);
+    return axis;
+}
+
+enum { MOST_PLACES = 32 };   /* along an axis of the largest pod */
+
+CornuTpuExchange cornu_tpu_group_reduce(const CornuTpuProfile *profile, const CornuTpuSlice *slice,
+                                        const int *members, int count, int64_t bytes)
+{
+    if (count >= slice->shards) return cornu_tpu_all_reduce(profile, slice, bytes);
+    if (count <= 1 || bytes <= 0) return (CornuTpuExchange){ 0.0, 0.0 };
+    const int64_t each = replicas_of_chip(profile);
+    bool          columns[MOST_PLACES] = { false }, rows[MOST_PLACES] = { false };
+    Places        x = { 0 }, y = { 0 };
+    int64_t       chips = 0, last = -1;
+    for (int i = 0; i < count; i++) {
+        const int64_t chip = members[i] / each;
+        if (chip == last) continue;
+        last = chip;
+        chips++;
+        add_place(&x, chip % slice->x, &columns[chip % slice->x]);
+        add_place(&y, chip / slice->x, &rows[chip / slice->x]);
+    }
+    const double together = (double)count / (double)chips;
+    Group        group = { .chips = (double)chips, .together = together,
+                           .x = strided(x, slice->x, slice->wraps_x),
+                           .y = strided(y, slice->y, slice->wraps_y),
+                           .sharing = stride_of(x) * stride_of(y) *
+                                      (double)smaller(each, slice->shards) / together };
+    if (x.count * y.count != chips) {
+        group.x = axis_of(chips, false);
+        group.y = axis_of(1, false);
+    } else if (is_board(slice) && chips == slice->chips) {
+        group.x = axis_of(chips, true);
+        group.y = axis_of(1, false);
+    }
+    return reduce(profile, &group, bytes);
 }
 
 double cornu_tpu_all_reduce_s(const CornuTpuProfile *profile, int64_t shards, int64_t bytes)

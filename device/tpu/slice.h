@@ -97,6 +97,19 @@ typedef struct {
 CornuTpuExchange cornu_tpu_all_reduce(const CornuTpuProfile *profile, const CornuTpuSlice *slice,
                                       int64_t bytes);
 
+/*
+ * The same where all groups of `count` shards sum theirs at once, as the groups along an axis of a
+ * mesh do; `members` are those of the first one, ascending, which stands for all. Shards lie on the
+ * chips of the slice row by row, those of a chip side by side.
+ *
+ * A group on one chip exchanges in memory. Another has the links between its columns and between
+ * its rows: where it has every k-th of them a hop is k links long, and k groups share each link, as
+ * do groups that have different replicas of the same chips. An axis is closed only for a group that
+ * reaches all round it. A group that is no rectangle of chips is taken for an open line of them.
+ */
+CornuTpuExchange cornu_tpu_group_reduce(const CornuTpuProfile *profile, const CornuTpuSlice *slice,
+                                        const int *members, int count, int64_t bytes);
+
 /* Its seconds on the slice of so many shards. */
 double cornu_tpu_all_reduce_s(const CornuTpuProfile *profile, int64_t shards, int64_t bytes);
 

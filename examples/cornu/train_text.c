@@ -25,7 +25,7 @@ typedef struct {
 
 const CornuTextPreset *text_preset_of(const char *model)
 {
-    static const char *const presets[] = { "full", "quick", "gpt" };
+    static const char *const presets[] = { "full", "quick", "gpt", "gpt_large" };
     for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
         const CornuTextPreset *preset = cornu_text_preset(presets[i]);
         if (!strcmp(preset->model, model)) return preset;

@@ -12,13 +12,14 @@
  * for. */
 static CornuStatus make_subject(CornuExplanation *e)
 {
-    CornuStatus status = cornu__explain_make(e, e->device, &e->probe, true, &e->subject);
+    const bool  runs = !e->config.mesh.axes;   /* a plan has no weights */
+    CornuStatus status = cornu__explain_make(e, e->device, &e->probe, runs, &e->subject);
     if (!status || !e->trains || e->config.loss || status == CORNU_ERR_MEMORY) return status;
     cornu__explain_note(e, "But it cannot be trained, so it predicts: %.300s",
                         cornu_error_message());
     e->trains = false;
     e->loss[0] = '\0';
-    return cornu__explain_make(e, e->device, &e->probe, true, &e->subject);
+    return cornu__explain_make(e, e->device, &e->probe, runs, &e->subject);
 }
 
 /* Layers with weights that compute in f32 by a dtype of their own. */
@@ -139,6 +140,7 @@ CornuStatus cornu_explanation_print(const CornuExplanation *e, CornuExplainPart 
     switch (part) {
     case CORNU_EXPLAIN_OVERVIEW: cornu__explain_print_overview(e, to); return CORNU_OK;
     case CORNU_EXPLAIN_ALL: cornu__explain_print_all(e, to); return CORNU_OK;
+    case CORNU_EXPLAIN_MESH: return cornu__explain_print_mesh(e, to);
     case CORNU_EXPLAIN_OPS: break;
     default:
         return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_explanation_print: there is no part %d",

@@ -26,6 +26,7 @@
 
 #include <stdio.h>
 
+#include "../../device/mesh/layout_map.h"
 #include "../../device/tpu/model.h"
 #include "../model/model.h"
 
@@ -41,6 +42,10 @@ typedef struct {
                                       cornu_model_clone says */
     CornuDevice *device;           /* default: one of .device_name, opened and closed here */
     const char  *device_name;      /* default "cpu" */
+    CornuMesh    mesh;             /* with axes: the step is planned and modelled on so many shards
+                                      of .device_name, whatever memory they or this machine have;
+                                      no .device then, and .no_run */
+    const CornuLayoutRow *layout_map;   /* how the mesh cuts weights; default none; not copied */
     const char  *name;             /* in the texts; default the model's */
     int64_t      batch_size;       /* default the model's own, else 32 */
     int64_t      extent;           /* in place of extents, besides the batch, that the model leaves
@@ -63,7 +68,8 @@ typedef struct {
 } CornuExplainConfig;
 
 /* The caller frees it. NULL with a pending error:
- *   CORNU_ERR_ARGUMENT     no model, one that is not built, a negative number, an unknown loss
+ *   CORNU_ERR_ARGUMENT     no model, one that is not built, a negative number, an unknown loss; a
+ *                          mesh or layouts that do not fit (strategy.h)
  *   CORNU_ERR_DEVICE       an unknown device
  *   CORNU_ERR_SHAPE        no extent that was tried fits the model, or a batch that does not fit it
  *                          or the device's shards
@@ -81,11 +87,14 @@ void cornu_explanation_free(CornuExplanation *explanation);
 typedef enum {
     CORNU_EXPLAIN_OVERVIEW,   /* the answers, at most 80 columns and about 40 lines */
     CORNU_EXPLAIN_ALL,        /* a row for each step of the plan, at most 120 columns */
-    CORNU_EXPLAIN_OPS         /* a row for each op as it was recorded: how the device computes it
+    CORNU_EXPLAIN_OPS,        /* a row for each op as it was recorded: how the device computes it
                                  and why not better (device/placement/placement.h) */
+    CORNU_EXPLAIN_MESH        /* of a device with a mesh: how each weight is cut, what shards
+                                 exchange, memory of a shard, modelled time; 100 columns */
 } CornuExplainPart;
 
-/* Prints a part as text. CORNU_ERR_ARGUMENT for an unknown part. */
+/* Prints a part as text. CORNU_ERR_ARGUMENT for an unknown part, and for that of a mesh if there is
+ * none. */
 CornuStatus cornu_explanation_print(const CornuExplanation *explanation, CornuExplainPart part,
                                     FILE *to);
 
@@ -108,7 +117,15 @@ char *cornu_explanation_to_text(const CornuExplanation *explanation, CornuExplai
  *      "measured": {"step_s", "runs", "clock"}, "modelled": [a row for each TPU],
  *      "steps": [{"layer", "name", "kind", "kernel", "declined": [{"kernel", "why"}], …,
  *                 "measured": {"seconds"}, "modelled": {…}}],
+ *      "mesh": {"axes": [{"name", "shards"}], "batch": [names],
+ *               "weights": [{"path", "type", "layout": [axes of the mesh or null], "slice",
+ *                            "bytes"}], "gradient_bytes",
+ *               "collectives": [{"layer", "op", "axes": [names], "group", "groups", "times",
+ *                                "bytes", "wire_bytes", "links_s"}]},
  *      "advice": [texts]}
+ *
+ * "mesh" is null on a device without one. Bytes there are of a shard; a collective's are what goes
+ * into a sum, and what comes out of a gather, of all its `times` in a step.
  *
  * "padding" lists the layers of which an extent fills less than three quarters of the tiles of the
  * MXU that it takes: `padding` of each row or column of tiles is empty, `next` would take the same

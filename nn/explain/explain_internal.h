@@ -125,6 +125,31 @@ CornuStatus cornu__explain_model_all(CornuExplanation *e);
 
 void cornu__explain_note(CornuExplanation *e, const char *format, ...) CORNU__PRINTF(2, 3);
 
+/* What comes first: a device without memory, of the mesh of the config. */
+CornuStatus cornu__explain_open_mesh(CornuExplanation *e);
+
+/* ---- The mesh (mesh.c) ---- */
+
+/* Without axes if there is none. */
+const CornuMesh *cornu__explain_mesh(const CornuExplanation *e);
+
+/* Exchanges of a layer, of one kind and over the same axes of the mesh. */
+typedef struct {
+    const char *layer, *op;    /* the scope, "dense_1/gradient" */
+    unsigned    axes;
+    int         group, groups, times;
+    int64_t     bytes;
+    double      wire_bytes, links_s;
+} CornuExplainCollective;
+
+/* In the order of the step; `to` has room for one for each of the explanation's steps. */
+int         cornu__explain_collectives(const CornuExplanation *e, CornuExplainCollective *to);
+/* Of a shard, of the weights that are trained. */
+int64_t     cornu__explain_gradient_bytes(const CornuExplanation *e);
+/* CORNU_ERR_ARGUMENT if there is none; JSON's null then. */
+CornuStatus cornu__explain_print_mesh(const CornuExplanation *e, FILE *to);
+json_t     *cornu__explain_mesh_json(const CornuExplanation *e);
+
 /* ---- Texts ---- */
 
 static inline double cornu__explain_percent(double part, double whole)

@@ -218,6 +218,7 @@ static json_t *describe_explanation(const CornuExplanation *e)
                                              e->runs, "clock", cornu_clock_name(e->clock))
                                  : json_null(), &failed);
     set(all, "modelled", list_models(e, &failed), &failed);
+    set(all, "mesh", cornu__explain_mesh_json(e), &failed);
     set_lists(e, all, &failed);
     if (!failed) return all;
     json_decref(all);

@@ -64,6 +64,7 @@ CornuStatus cornu__explain_model_all(CornuExplanation *e)
 {
     if (!cornu_device_profile(e->device)) return CORNU_OK;
     CORNU__TRY(model_on(e, e->executable, NULL, &e->tpu));
+    if (cornu__explain_mesh(e)->axes) return CORNU_OK;   /* others have none */
     for (int row = 0; e->config.others && row < CORNU_EXPLAIN_SHARDS; row++)
         CORNU__TRY(model_shards(e, row));
     model_doubled(e);

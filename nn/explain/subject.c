@@ -155,6 +155,7 @@ static CornuStatus choose_device(CornuExplanation *e)
 {
     CornuModel *model = e->config.model;
     e->device = e->config.device;
+    if (e->config.mesh.axes) CORNU__TRY(cornu__explain_open_mesh(e));
     if (!e->device) CORNU__TRY(open_device(e, 0));
     const int shards = cornu_device_shards(e->device);
     const int64_t fixed = cornu_model_batch_size(model);
@@ -162,10 +163,13 @@ static CornuStatus choose_device(CornuExplanation *e)
     if (cornu__model_rows(model, e->probe.inputs)) cornu_error_take();
     const bool  dependent = model->rows == CORNU_ROWS_DEPENDENT, few = fixed > 0 && fixed < shards;
     if (!e->function && !dependent && !few) return CORNU_OK;
-    cornu__explain_note(e, "It runs on 1 shard, not %d: %s.", shards,
-                        e->function ? "without a batch there are no rows to deal"
-                        : dependent ? "the rows of a batch depend on each other"
-                               : "the model has a batch of fewer rows");
+    const char *why = e->function ? "without a batch there are no rows to deal"
+                    : dependent ? "the rows of a batch depend on each other"
+                                : "the model has a batch of fewer rows";
+    if (cornu__explain_mesh(e)->axes)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: the mesh deals a batch over %d shards, expected "
+                           "1: %s", cornu_model_name(model), shards, why);
+    cornu__explain_note(e, "It runs on 1 shard, not %d: %s.", shards, why);
     e->alone = true;
     return open_device(e, 1);
 }
@@ -176,6 +180,9 @@ static CornuStatus check_explain(const CornuExplainConfig *config)
     if (!config->model->base.built)
         return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_explain: %s is not built; give its input "
                            "shape or load it", cornu_model_name(config->model));
+    if (config->mesh.axes && config->device)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_explain: .mesh and .device, expected one of "
+                           "them; a device with a mesh has its own");
     if (config->batch_size < 0 || config->extent < 0 || config->steps < 0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_explain: .%s is negative, expected at least "
                            "1", config->batch_size < 0 ? "batch_size"

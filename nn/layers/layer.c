@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../device/device_internal.h"
 #include "../../device/memory_internal.h"
 #include "../../device/mesh/layout_map_internal.h"
 #include "quantized_internal.h"
@@ -307,6 +308,16 @@ static void round_values(CornuArray values, CornuDtype precision)
                                        : cornu_f16_to_float(cornu_f16_from_float(x[i]));
 }
 
+static CornuStatus copy_values(const CornuWeight *weight, CornuVariable *to, CornuDtype precision)
+{
+    const CornuArray values = cornu_array_from(new_values(weight), weight->type);
+    CornuStatus      status = values.data ? cornu_weight_read(weight, values) : CORNU_ERR_MEMORY;
+    if (!status) round_values(values, precision);
+    if (!status) status = cornu_variable_write(to, values);
+    cornu__release(values.data);
+    return status;
+}
+
 CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
 {
     const CornuDtype precision = cornu__weight_stored(weight, NULL);
@@ -324,11 +335,7 @@ CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
                                                                              : CORNU_SHARED,
                                                     .layout = &layout);
     if (!variable) return cornu_error_take();
-    const CornuArray values = cornu_array_from(new_values(weight), weight->type);
-    CornuStatus      status = values.data ? cornu_weight_read(weight, values) : CORNU_ERR_MEMORY;
-    if (!status) round_values(values, precision);
-    if (!status) status = cornu_variable_write(variable, values);
-    cornu__release(values.data);
+    CornuStatus status = device->plans ? CORNU_OK : copy_values(weight, variable, precision);
     if (status) {
         cornu_variable_free(variable);
         return status;

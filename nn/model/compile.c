@@ -242,6 +242,8 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config)
         return status;
     }
     status = compile(&given, optimizer);
+    if (status == CORNU_ERR_MEMORY && model->compiled)
+        model->when_compiled->advise(model, NULL, NULL);
     cornu__model_leave(model);
     return status;
 }

@@ -14,4 +14,7 @@ void        cornu__compiled_free(CornuModel *model);
 CornuStatus cornu__compiled_record(CornuModel *model, CornuStep *step, CornuTensor *const *masks,
                                    CornuTensor *added);
 
+/* explain/auto_advice.c */
+void        cornu__compiled_advise(CornuModel *model, const CornuArray *x, const CornuArray *y);
+
 #endif

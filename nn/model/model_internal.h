@@ -51,6 +51,9 @@ typedef struct {
      * masks are those of the predictions; `added`: the sum that layers add to the loss, or NULL. */
     CornuStatus (*record)(CornuModel *model, CornuStep *step, CornuTensor *const *masks,
                           CornuTensor *added);
+    /* Says in the message of a failure for want of memory which layouts would fit. x and y: arrays
+     * of a batch; NULL: any. */
+    void (*advise)(CornuModel *model, const CornuArray *x, const CornuArray *y);
     /* Frees optimizer, losses and metrics. */
     void (*free)(CornuModel *model);
 } CornuCompiled;

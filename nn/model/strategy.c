@@ -107,7 +107,7 @@ CornuStrategy *cornu_model_parallel_from(const CornuModelParallelConfig *config)
     strategy = with_device(strategy, cornu_device_open(
         config->device ? config->device : "cpu", .shards = cornu_mesh_size(&config->mesh, ~0u),
         .threads = config->threads, .precision = config->precision,
-        .processes = config->processes));
+        .processes = config->processes, .shard_memory = config->shard_memory));
     return with_mesh(strategy, &config->mesh, config->batch_dim_name, config->layout_map, false);
 }
 
@@ -126,7 +126,7 @@ CornuStrategy *cornu_fully_sharded_from(const CornuFullyShardedConfig *config)
     if (!strategy) return NULL;
     strategy = with_device(strategy, cornu_device_open(
         device, .shards = shards, .threads = config->threads, .precision = config->precision,
-        .processes = config->processes));
+        .processes = config->processes, .shard_memory = config->shard_memory));
     if (strategy && !size)
         mesh = (CornuMesh){ 1, { cornu_device_shards(strategy->device) }, { "batch" } };
     return with_mesh(strategy, &mesh, config->batch_dim_name, config->layout_map, true);

@@ -110,6 +110,7 @@ typedef struct {
     CornuPrecision        precision;           /* as device.h                             */
     int64_t               iterations_per_loop; /* as above                                */
     CornuProcesses       *processes;           /* as above                                */
+    int64_t               shard_memory;        /* as device.h                             */
 } CornuModelParallelConfig;
 
 /* Opens the device. NULL with a pending error, as cornu_device_open. */
@@ -147,6 +148,7 @@ typedef struct {
     CornuPrecision        precision;           /* as device.h                             */
     int64_t               iterations_per_loop; /* as above                                */
     CornuProcesses       *processes;           /* as above                                */
+    int64_t               shard_memory;        /* as device.h                             */
 } CornuFullyShardedConfig;
 
 /* Opens the device. NULL with a pending error, as cornu_device_open, and if num_shards is not the

@@ -421,8 +421,8 @@ CornuStatus cornu__step_make(CornuModel *model, CornuStepMode mode, const CornuA
     return status;
 }
 
-CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
-                        CornuStep **step)
+static CornuStatus find_or_make(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
+                                CornuStep **step)
 {
     CORNU__TRY(get_ready(model, mode, arrays));
     CornuStep *old = model->steps;
@@ -442,6 +442,15 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays
     evict(model, mode);
     *step = fresh;
     return CORNU_OK;
+}
+
+CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
+                        CornuStep **step)
+{
+    const CornuStatus status = find_or_make(model, mode, arrays, step);
+    if (status == CORNU_ERR_MEMORY && mode == CORNU_STEP_TRAIN && model->compiled)
+        model->when_compiled->advise(model, arrays->x, arrays->y);
+    return status;
 }
 
 CornuStatus cornu__model_check_single(const CornuModel *model)

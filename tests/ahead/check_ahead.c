@@ -126,7 +126,7 @@ static int compile_networks(CornuDevice *device, char *const *named, int *networ
     const CornuReferenceModel *references = cornu_reference_models(&count);
     *networks = 0;
     for (int i = 0; i < count; i++) {
-        bool wanted = !named[0];
+        bool wanted = !named[0] && !references[i].large;
         for (int k = 0; named[k]; k++) wanted |= strcmp(named[k], references[i].name) == 0;
         *networks += wanted;
         good += wanted && compile_step(device, &references[i]);

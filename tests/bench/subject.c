@@ -16,7 +16,8 @@ const char *subject_model(int i)
 
 bool subject_wanted(const char *list, const char *model)
 {
-    return list ? bench_listed(list, model) : !network_named(model);
+    if (list) return bench_listed(list, model);
+    return !network_named(model) && !cornu_reference_model(model)->large;
 }
 
 const char *subject_device(int i)

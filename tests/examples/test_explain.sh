@@ -77,6 +77,34 @@ check "scaling refuses a batch below the shards" scaling_fails 'a batch of 4 sam
 check "scaling needs a TPU" fails_with 'expected --device tpu' --device cpu --scaling 8
 check "scaling has its own shards" fails_with 'expected only one of them' --device tpu --shards 8 --scaling 8
 
+# Meshes: nothing is measured.
+cut='--layout dense/kernel=,model --layout dense/bias=model --layout dense_1/kernel=model'
+explain mnist_cnn --mesh batch=4,model=2 $cut --batch-size 64 --json mesh.json
+check "a step is modelled on a mesh" says '^mnist_cnn on the mesh (batch=4, model=2): a training step of 64 samples, in mixed_bfloat16\.$'
+check "on the TPU that is the default" says '^8 shards on 4 chips of a TPU v3-8, 2x2'
+check "a weight has its slice" says '^dense/kernel  *f32 (576, 64)  *(-, model)  *(576, 32)  *73.7$'
+check "the next one that of its rows" says '^dense_1/kernel  *f32 (64, 10)  *(model, -)  *(32, 10)  *1.3$'
+check "16 rows of 10 sums are exchanged once forward" says '^dense_1  *all_reduce  *model  *1  *2  *0.6 '
+check "and gradients over the batch" says '^adam  *reduce_scatter  *batch  '
+check "the memory is that of a shard" says '^Memory of a shard, MB: .* weights 0\.30, '
+check "the time is modelled" says '^Modelled step: [0-9.]* ms on the device'
+check "the page fits 100 columns" eval '! grep -qE "^.{101}" out'
+check "the JSON has it, too" grep -q '"slice": "f32 (576, 32)"' mesh.json
+explain mnist_cnn --mesh auto --profile v5e-8 --batch-size 64
+check "a mesh is chosen, and told of in five lines" [ "$(wc -l <out)" = 5 ]
+check "beside data parallelism" says '^Data parallelism [0-9.]* ms'
+explain mnist_cnn --mesh batch=1,model=8 --batch-size 64
+check "layouts are chosen for a mesh" says '^1\. (batch=1, model=8) [0-9.]* ms'
+check "and shown" says '^mnist_cnn on the mesh (batch=1, model=8)'
+check "a mesh has axes and shards" fails_with 'AXIS=SHARDS, such as batch=2,model=4, or auto' --mesh batch=x
+check "of which there are so many" fails_with '0 shards, expected 1 to' --mesh batch=0
+check "layouts need a mesh" fails_with 'layout without --mesh' --layout dense/kernel=model
+check "layouts name axes of it" fails_with 'has no axis "m"' --mesh batch=8 --layout dense/kernel=m
+check "and weights" fails_with 'is for none of its 10' --mesh batch=8 --layout tense/kernel=batch
+check "what is chosen is not given" fails_with 'expected only one of them' --mesh auto --layout dense/kernel=model
+check "a mesh has its own shards" fails_with 'expected only one of them' --mesh batch=8 --shards 8
+check "a mesh is of TPUs" fails_with 'expected --device tpu' --mesh batch=8 --device reference
+
 explain mnist_cnn --device cpu --batch-size 32 --steps 2 --all --json cpu.json
 check "cpu is native" says 'native, float32, 1 shard,'
 check "cpu has a row per step" [ "$(rows)" = "$(steps)" ]

@@ -8,11 +8,13 @@
 #include "../common/session.h"
 #include "ahead.h"
 #include "explained.h"
+#include "mesh.h"
 #include "scaling.h"
 
 typedef struct {
     CornuExplainConfig config;
     const char        *json, *topology, *scaling;
+    MeshFlags          mesh;
     bool               all, check, no_run;
     char               device[512];   /* that of the topology */
 } Flags;
@@ -90,6 +92,7 @@ static CornuStatus run(Options *options, Flags *flags)
 {
     Subject subject;
     if (flags->json && cornu_file_check(flags->json)) return cornu_error_status();
+    if (explain_mesh_check(&flags->mesh, options)) return cornu_error_status();
     if (subject_find(&subject, options->arguments[0])) return cornu_error_status();
     if (flags->topology) {
         if (explain_topology_device(options->device, flags->topology, flags->device,
@@ -97,12 +100,15 @@ static CornuStatus run(Options *options, Flags *flags)
             return cornu_error_status();
         options->device = flags->device;
     }
+    const bool   modelled = flags->scaling || flags->mesh.mesh;
     CornuStatus  status = CORNU_OK;
-    CornuDevice *device = flags->scaling ? NULL : session_open(options);
-    if (!flags->scaling && !device) return cornu_error_status();
-    if (flags->scaling) status = cornu_set_dtype_policy(options->policy);
+    CornuDevice *device = modelled ? NULL : session_open(options);
+    if (!modelled && !device) return cornu_error_status();
+    if (modelled) status = cornu_set_dtype_policy(options->policy);
+    flags->mesh.json = flags->json;
     if (!status) status = explained_open(&subject, options, &flags->config);
     if (!status) status = flags->scaling ? explain_slices(options, flags)
+                        : flags->mesh.mesh ? explain_mesh(&flags->mesh, options, &flags->config)
                         : explain_topology(options->device) && !flags->check
                             ? explain_ahead(options, flags, device) : explain(flags, device);
     cornu_model_free(flags->config.model);
@@ -140,6 +146,15 @@ int command_explain(int argc, char **argv)
         { "scaling", OPTION_TEXT, &flags.scaling, "LIST",
           "with --device tpu: instead, model the step on slices of so many shards, such as "
           "8,32,128,512,2048", 0, 0, NULL },
+        { "mesh", OPTION_TEXT, &flags.mesh.mesh, "AXIS=N,...",
+          "instead, model the step on a TPU whose shards are a mesh, such as batch=2,model=4: how "
+          "it cuts weights, what shards exchange; auto: the best meshes and layouts", 0, 0, NULL },
+        { "layout", OPTION_TEXTS, &flags.mesh.layouts, "PATTERN=AXIS,...",
+          "with --mesh: the axes of the mesh that cut those of weights of this name, or in whose "
+          "names the regular expression is found, such as dense/kernel=,model; default those that "
+          "make the modelled step shortest", 0, 0, NULL },
+        { "profile", OPTION_TEXT, &flags.mesh.profile, "NAME",
+          "with --mesh: the TPU; default that of --device, else v3-8", 0, 0, NULL },
         { "json", OPTION_TEXT, &flags.json, "FILE", "write everything as JSON", 0, 0, NULL },
         OPTION_END,
     };

@@ -105,12 +105,15 @@ static void test_files_are_those_that_ran(void **state)
 static void test_networks_run_elsewhere(void **state)
 {
     (void)state;
-    int                        count;
+    int                        count, written = 0;
     const CornuReferenceModel *models = cornu_reference_models(&count);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        if (models[i].large) continue;
         onnx_write_case(device, models[i].name, models[i].build(&(CornuNetworkConfig){ 0 }), true,
                         0, 0);
-    onnx_run_elsewhere(count, "");
+        written++;
+    }
+    onnx_run_elsewhere(written, "");
 }
 
 /* ---- Contents of the files ---- */

@@ -1,0 +1,176 @@
+#include "mesh.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- What is asked for ---- */
+
+static bool is_auto(const MeshFlags *flags) { return !strcmp(flags->mesh, "auto"); }
+
+/* One "model=4" of a mesh. */
+static bool read_axis(const char *text, size_t length, CornuMesh *mesh)
+{
+    const char  *equals = memchr(text, '=', length);
+    const size_t name = equals ? (size_t)(equals - text) : 0;
+    const size_t digits = equals ? strspn(equals + 1, "0123456789") : 0;
+    if (!name || name >= CORNU_MESH_NAME || digits < 1 || digits > 4 ||
+        name + 1 + digits != length || mesh->axes == CORNU_MESH_AXES)
+        return false;
+    memcpy(mesh->name[mesh->axes], text, name);
+    mesh->extent[mesh->axes++] = atoi(equals + 1);
+    return true;
+}
+
+static CornuStatus read_mesh(const char *text, CornuMesh *mesh)
+{
+    *mesh = (CornuMesh){ .axes = 0 };
+    for (const char *at = text; at;) {
+        const size_t length = strcspn(at, ",");
+        if (!read_axis(at, length, mesh))
+            return cornu_error_set(CORNU_ERR_ARGUMENT, "--mesh %s: expected up to %d times "
+                                   "AXIS=SHARDS, such as batch=2,model=4, or auto", text,
+                                   CORNU_MESH_AXES);
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    return cornu_mesh_check(mesh);
+}
+
+/* Rows of a layout map, whose strings are in `text`. */
+typedef struct {
+    CornuLayoutRow rows[OPTION_MAX_TEXTS + 1];
+    char          *text[OPTION_MAX_TEXTS];
+} Layouts;
+
+/* "PATTERN=AXIS,AXIS": an expression may have "=" in it, the names of axes may not. */
+static CornuStatus read_layout(char *text, CornuLayoutRow *row)
+{
+    char *equals = strrchr(text, '='), *axis = equals ? equals + 1 : NULL;
+    if (!equals || equals == text)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--layout %s: expected PATTERN=AXIS,AXIS, such "
+                               "as dense/kernel=,model", text);
+    *equals = '\0';
+    row->pattern = text;
+    for (int i = 0; axis; i++) {
+        char *comma = strchr(axis, ',');
+        if (i == CORNU_MAX_RANK)
+            return cornu_error_set(CORNU_ERR_ARGUMENT, "--layout %s: more than %d axes", text,
+                                   CORNU_MAX_RANK);
+        if (comma) *comma = '\0';
+        row->axes[i] = *axis ? axis : NULL;
+        axis = comma ? comma + 1 : NULL;
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus read_layouts(const MeshFlags *flags, Layouts *to)
+{
+    CornuStatus status = CORNU_OK;
+    for (int i = 0; i < flags->layouts.count && !status; i++) {
+        to->text[i] = strdup(flags->layouts.text[i]);
+        status = to->text[i] ? read_layout(to->text[i], &to->rows[i])
+                             : cornu_error_set(CORNU_ERR_MEMORY, "no memory for --layout");
+    }
+    return status;
+}
+
+static void free_layouts(Layouts *layouts)
+{
+    for (int i = 0; i < OPTION_MAX_TEXTS; i++) free(layouts->text[i]);
+}
+
+/* "v3-8" of --profile, or of --device tpu:v3-8. */
+static const char *profile_of(const MeshFlags *flags, const Options *options)
+{
+    const char *colon = strchr(options->device, ':');
+    return flags->profile ? flags->profile : colon ? colon + 1 : "v3-8";
+}
+
+CornuStatus explain_mesh_check(const MeshFlags *flags, const Options *options)
+{
+    CornuMesh mesh;
+    if (!flags->mesh && (flags->layouts.count || flags->profile))
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--%s without --mesh: expected both",
+                               flags->profile ? "profile" : "layout");
+    if (!flags->mesh) return CORNU_OK;
+    if (is_auto(flags) && flags->layouts.count)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--mesh auto and --layout: expected only one of "
+                               "them");
+    if (!is_auto(flags) && options->shards)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--mesh %s and --shards: expected only one of "
+                               "them", flags->mesh);
+    if (strcmp(options->device, "cpu") != 0 && strncmp(options->device, "tpu", 3) != 0)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--mesh, but the device is %s: expected "
+                               "--device tpu, or one of its profiles", options->device);
+    return is_auto(flags) ? CORNU_OK : read_mesh(flags->mesh, &mesh);
+}
+
+/* ---- The answers ---- */
+
+static CornuStatus write_json(const CornuExplanation *explanation, const char *path)
+{
+    char       *text = cornu_explanation_to_json(explanation);
+    CornuStatus status = text ? cornu_file_write(path, text, strlen(text)) : cornu_error_status();
+    free(text);
+    return status;
+}
+
+/* A page of one mesh with one layout map. */
+static CornuStatus show(const MeshFlags *flags, const Options *options,
+                        const CornuExplainConfig *config, CornuMesh mesh,
+                        const CornuLayoutRow *rows, bool page)
+{
+    CornuExplainConfig one = *config;
+    char               device[64];
+    snprintf(device, sizeof device, "tpu:%s", profile_of(flags, options));
+    one.device_name = device;
+    one.mesh = mesh;
+    one.layout_map = rows;
+    CornuExplanation *explanation = cornu_explain_from(&one);
+    CornuStatus       status = explanation ? CORNU_OK : cornu_error_status();
+    if (!status && page) status = cornu_explanation_print(explanation, CORNU_EXPLAIN_MESH, stdout);
+    if (!status && flags->json) status = write_json(explanation, flags->json);
+    cornu_explanation_free(explanation);
+    return status;
+}
+
+/* The mesh has no axes where it is to be chosen, too. */
+static CornuAutoLayout *choose(const MeshFlags *flags, const Options *options,
+                               const CornuExplainConfig *config, CornuMesh mesh)
+{
+    CornuAutoLayoutConfig from = { .model = config->model, .mesh = mesh,
+                                   .profile = profile_of(flags, options),
+                                   .shards = (int)options->shards,
+                                   .batch_size = config->batch_size, .extent = config->extent,
+                                   .loss = config->loss };
+    memcpy(from.inputs, config->inputs, sizeof from.inputs);
+    memcpy(from.labels, config->labels, sizeof from.labels);
+    return cornu_auto_layout_from(&from);
+}
+
+static CornuStatus show_chosen(const MeshFlags *flags, const Options *options,
+                               const CornuExplainConfig *config, CornuMesh mesh)
+{
+    CornuAutoLayout         *chosen = choose(flags, options, config, mesh);
+    const CornuLayoutChoice *best = chosen ? cornu_auto_layout_choice(chosen, 0) : NULL;
+    if (!best) return cornu_error_status();
+    CornuStatus status = cornu_auto_layout_print(chosen, stdout);
+    if (!is_auto(flags)) putchar('\n');
+    if (!status && (!is_auto(flags) || flags->json))
+        status = show(flags, options, config, best->mesh, best->layout_map, !is_auto(flags));
+    cornu_auto_layout_free(chosen);
+    return status;
+}
+
+CornuStatus explain_mesh(const MeshFlags *flags, const Options *options,
+                         const CornuExplainConfig *config)
+{
+    CornuMesh mesh = { .axes = 0 };
+    Layouts   layouts = { .text = { NULL } };
+    if (!is_auto(flags) && read_mesh(flags->mesh, &mesh)) return cornu_error_status();
+    if (!flags->layouts.count) return show_chosen(flags, options, config, mesh);
+    CornuStatus status = read_layouts(flags, &layouts);
+    if (!status) status = show(flags, options, config, mesh, layouts.rows, true);
+    free_layouts(&layouts);
+    return status;
+}

@@ -1,0 +1,24 @@
+/* cornu explain --mesh: how a mesh would cut a model, modelled; nothing runs. */
+#ifndef CORNU_EXAMPLES_EXPLAIN_MESH_H
+#define CORNU_EXAMPLES_EXPLAIN_MESH_H
+
+#include <cornu/cornu.h>
+
+#include "../common/options.h"
+
+typedef struct {
+    const char *mesh;      /* "batch=2,model=4"; "auto": chosen. NULL: no flag of these is given */
+    OptionTexts layouts;   /* "dense/kernel=,model"; none: chosen */
+    const char *profile;   /* NULL: that of the device, else v3-8 */
+    const char *json;      /* a file for all of it, or NULL */
+} MeshFlags;
+
+/* CORNU_ERR_ARGUMENT for flags that do not belong together. */
+CornuStatus explain_mesh_check(const MeshFlags *flags, const Options *options);
+
+/* Prints the page of the mesh, or for "auto" the three best meshes and layouts; `config` has the
+ * model and what it is explained with. */
+CornuStatus explain_mesh(const MeshFlags *flags, const Options *options,
+                         const CornuExplainConfig *config);
+
+#endif
