@@ -149,9 +149,10 @@ static CornuStatus train_execution(Fit *fit, const CornuBatch *batch)
         CORNU__TRY(cornu__step(fit->model, CORNU_STEP_TRAIN, &arrays, &step));
         cornu__phase(trace, "infeed");
         CORNU__TRY(cornu__data_loader_feed(loader, step, &arrays, batch->valid));
-        if (fit->at.step == first)
+        if (fit->at.step == first && !step->pipeline)
             cornu_executable_collect(cornu_graph_executable(step->graph), end - first);
-        if (trace) CORNU__TRY(cornu_trace_run(trace, cornu_graph_executable(step->graph)));
+        if (trace && !step->pipeline)
+            CORNU__TRY(cornu_trace_run(trace, cornu_graph_executable(step->graph)));
         CORNU__TRY(cornu__data_loader_run(loader, step, batch->sample, NULL));
         fit->at.samples += batch->valid;
         batch = NULL;
