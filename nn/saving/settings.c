@@ -4,6 +4,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "../model/pipeline_plan_internal.h"
 #include "architecture/architecture_internal.h"
 #include "keras_internal.h"
 
@@ -104,6 +105,8 @@ char *cornu__settings_text(const CornuModel *model)
         "validation", validation, "policy", cornu_model_policy(model)->name, "device",
         cornu_device_name(device), "shards", cornu_device_shards(device), "precision",
         cornu_precision_name(cornu_device_precision(device)));
+    if (settings && model->pipeline)   /* stages and schedules change no bits */
+        json_object_set_new(settings, "microbatches", json_integer(model->pipeline->microbatches));
     char *text = cornu__json_text(settings);
     json_decref(settings);
     return text;

@@ -4,8 +4,8 @@
  *     cornu_pipeline_print(model, stdout);
  *
  *     pipeline: 2 stages, 8 microbatches of 16 rows, 1f1b: 18 slots
- *     stage 0: conv2d … activation_8      51.2 % of the time, at most 2 stashes of 1.2 MB
- *     stage 1: conv2d_9 … dense           48.8 % of the time, at most 1 stash of 0.8 MB
+ *     stage 0: conv2d … activation_8         51.2 % of time, at most 2 stashes of 1.20 MB
+ *     stage 1: conv2d_9 … dense              48.8 % of time, at most 1 stash of 0.81 MB
  *     bubble: 11.1 % of the slots, (p - 1) / (m + p - 1) is 11.1 %
  */
 #ifndef CORNU_NN_PIPELINE_PARALLEL_H

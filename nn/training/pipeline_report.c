@@ -25,10 +25,10 @@ CornuStatus cornu_pipeline_print(CornuModel *model, FILE *to)
             (long long)r.rows, cornu_pipeline_schedule_name(r.schedule), r.slots);
     for (int s = 0; s < r.stages; s++) {
         const CornuPipelineStage *of = &r.stage[s];
-        char                      layers[64];
+        char                      layers[96];
         snprintf(layers, sizeof layers, "%s … %s", of->first, of->last);
-        fprintf(to, "stage %d: %-36s %5.1f %% of the time, at most %d stash%s of %.2f MB\n", s,
-                layers, 100.0 * of->share, of->stashes, of->stashes > 1 ? "es" : "",
+        fprintf(to, "stage %d: %-42s %5.1f %% of time, at most %d stash%s of %.2f MB\n", s, layers,
+                100.0 * of->share, of->stashes, of->stashes > 1 ? "es" : "",
                 (double)of->stash_bytes / 1e6);
     }
     fprintf(to, "bubble: %.1f %% of the slots, (p - 1) / (m + p - 1) is %.1f %%\n",

@@ -6,12 +6,15 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../../models/models.h"
 #include "../../../nn/cornu.h"
+#include "../callbacks/stopper.h"
 
 enum { ROWS = 56, BATCH = 16, CLASSES = 10, WEIGHTS = 1 << 20 };
 
@@ -27,16 +30,18 @@ static void make_data(void)
 static CornuModel *mnist_cnn(void) { return cornu_mnist_cnn(); }
 static CornuModel *resnet20(void) { return cornu_resnet20(); }
 
-/* A penalty on weights, a norm, noise by position, a branch over the cut, and a shared layer. */
+/* A penalty on weights, noise by position, a branch over the cut, and layers that are called twice,
+ * a norm with its statistics among them. */
 static CornuModel *build_branches(bool norm)
 {
     CornuLayer  *shared = cornu_dense(24, .activation = CORNU_TANH, .name = "shared");
     CornuSymbol *x = cornu_input(.shape = { 28, 28 }, .scale = 1.0 / 255.0, .name = "x");
     CornuSymbol *h = cornu_call(cornu_dense(24, .kernel_regularizer = cornu_l2(0.01),
                                             .name = "first"), cornu_call(cornu_flatten(), x));
-    CornuSymbol *y = cornu_call(shared, norm ? cornu_call(cornu_batch_normalization(), h) : h);
+    CornuLayer  *twice = norm ? cornu_batch_normalization() : cornu_activation(CORNU_TANH);
+    CornuSymbol *y = cornu_call(shared, cornu_call(twice, h));
     y = cornu_call(cornu_dense(24, .name = "middle"),
-                   cornu_call(cornu_gaussian_noise(0.1), y));
+                   cornu_call(cornu_gaussian_noise(0.1), cornu_call(twice, y)));
     y = cornu_call(cornu_add(), h, cornu_call(shared, y));
     return cornu_model(.inputs = { x }, .name = "branches",
                        .outputs = { cornu_call(cornu_dense(CLASSES, .name = "out",
@@ -204,6 +209,75 @@ static void batches_agree(void **state)
     }
 }
 
+/* ---- Layers ---- */
+
+enum { TIMES = 8, WORDS = 24, SEVERAL = 5 };
+
+/* Recurrence, a wrapper with states of its own, attention with dropout, and the narrow policies, of
+ * which one scales the loss. */
+static CornuModel *layers(int which)
+{
+    if (which == 2) {
+        CornuSymbol *text = cornu_input(.shape = { TIMES });
+        CornuSymbol *h = cornu_call(cornu_embedding(WORDS, 16), text);
+        CornuSymbol *y = cornu_call(cornu_multi_head_attention(4, 4, .dropout = 0.1),
+                                    cornu_call(cornu_layer_normalization(), h));
+        h = cornu_call(cornu_flatten(), cornu_call(cornu_add(), h, y));
+        return cornu_model(.inputs = { text }, .outputs = {
+            cornu_call(cornu_dense(CLASSES, .activation = CORNU_SOFTMAX), h) });
+    }
+    CornuModel *model = cornu_sequential(.input_shape = { TIMES }, .policy =
+        which == 3 ? "mixed_float16" : which == 4 ? "mixed_bfloat16" : NULL);
+    cornu_model_add(model, cornu_embedding(WORDS, 12));
+    if (which == 0) cornu_model_add(model, cornu_lstm(16, .return_sequences = true));
+    if (which == 1) cornu_model_add(model, cornu_spectral_normalization(cornu_dense(16)));
+    cornu_model_add(model, which == 0 ? cornu_gru(8) : cornu_flatten());
+    cornu_model_add(model, cornu_dense(12, .activation = CORNU_RELU,
+                                       .activity_regularizer = cornu_l2(0.1)));
+    cornu_model_add(model, cornu_dense(CLASSES, .activation = CORNU_SOFTMAX, .dtype = "float32"));
+    return model;
+}
+
+static void train_layers(int which, int stages, Outcome *outcome)
+{
+    static int32_t words[ROWS * TIMES];
+    static float   weights[ROWS];
+    CornuStatus    status = CORNU_OK;
+    for (int i = 0; i < ROWS * TIMES; i++) words[i] = (i * 29 + i / 7) % WORDS;
+    for (int i = 0; i < ROWS; i++) weights[i] = (float)(i % 5) / 4.0f;
+    CornuStrategy *strategy = cornu_pipeline_parallel(.stages = stages, .microbatches = 4,
+                                                      .schedule = CORNU_1F1B);
+    cornu_set_random_seed(7);
+    CornuModel *model = layers(which);
+    CORNU_SCOPE(strategy)
+        status = cornu_compile(model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY);
+    if (status) fail_msg("model %d: %s", which, cornu_error_message());
+    CornuHistory *history = cornu_fit(
+        model, .x = cornu_array(words, CORNU_I32, ROWS, TIMES), .batch_size = BATCH,
+        .y = cornu_array(classes, CORNU_I32, ROWS), .verbose = CORNU_SILENT,
+        .sample_weight = cornu_array(weights, CORNU_F32, ROWS));
+    if (!history) fail_msg("model %d: %s", which, cornu_error_message());
+    outcome->loss = cornu_history_get(history, "loss", 0);
+    cornu_history_free(history);
+    keep_weights(model, outcome);
+    cornu_model_free(model);
+    cornu_strategy_free(strategy);
+}
+
+static void layers_agree(void **state)
+{
+    (void)state;
+    for (int which = 0; which < SEVERAL; which++) {
+        train_layers(which, 1, &plain);
+        for (int stages = 2; stages <= 3; stages++) {
+            train_layers(which, stages, &cut);
+            assert_memory_equal(plain.weights, cut.weights,
+                                (size_t)plain.weight_count * sizeof(float));
+            assert_float_equal(plain.loss, cut.loss, 0.0);
+        }
+    }
+}
+
 /* ---- Cuts ---- */
 
 static void expect_refused(CornuStrategy *strategy, CornuModel *model, int64_t rows,
@@ -327,6 +401,76 @@ static void bad_rows(void **state)
     assert_float_equal(loss[0], loss[1], 0.0);
 }
 
+/* The stages have a program each, so that there is none to trace. */
+static void traces_are_refused(void **state)
+{
+    (void)state;
+    CornuStrategy *strategy = cornu_pipeline_parallel(.stages = 2, .microbatches = 2);
+    CornuModel    *model = small();
+    CornuStatus    status = CORNU_OK;
+    CORNU_SCOPE(strategy)
+        status = cornu_compile(model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY);
+    assert_int_equal(status, CORNU_OK);
+    assert_null(cornu_fit(model, .x = cornu_array(images, CORNU_U8, ROWS, 28, 28),
+                          .y = cornu_array(classes, CORNU_I32, ROWS), .verbose = CORNU_SILENT,
+                          .callbacks = { cornu_trace("/tmp/cornu_pipeline_trace.json") }));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_UNSUPPORTED);
+    assert_non_null(strstr(cornu_error_message(), "a trace of a step of pipeline_parallel"));
+    assert_null(cornu_model_train_step(model, cornu_type(CORNU_U8, 8, 28, 28),
+                                       cornu_type(CORNU_I32, 8)));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_UNSUPPORTED);
+    cornu_model_free(model);
+    cornu_strategy_free(strategy);
+}
+
+/* ---- Resuming ---- */
+
+/* A training that begins in one pipeline, is stopped in the second epoch and goes on in another. */
+static CornuStatus fit_part(CornuModel *model, CornuStrategy *strategy, CornuCallback *backup,
+                            CornuCallback *stopping)
+{
+    CornuStatus status = CORNU_OK;
+    CORNU_SCOPE(strategy)
+        status = cornu_compile(model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY);
+    if (status) fail_msg("%s", cornu_error_message());
+    CornuHistory *history = cornu_fit(
+        model, .x = cornu_array(images, CORNU_U8, ROWS, 28, 28), .epochs = 2,
+        .y = cornu_array(classes, CORNU_I32, ROWS), .batch_size = BATCH, .verbose = CORNU_SILENT,
+        .callbacks = { backup, stopping });
+    status = history ? CORNU_OK : cornu_error_take();
+    cornu_history_free(history);
+    return status;
+}
+
+static void resumes_in_another_pipeline(void **state)
+{
+    (void)state;
+    char                   folder[] = "/tmp/cornu_pipeline_XXXXXX", backups[64];
+    static volatile sig_atomic_t stop;
+    Stopper                stopper = stop_after(5, &stop);
+    CornuStrategy *const   strategies[] = {
+        cornu_pipeline_parallel(.stages = 2, .microbatches = 4),
+        cornu_pipeline_parallel(.stages = 3, .microbatches = 4, .schedule = CORNU_1F1B),
+    };
+    assert_non_null(mkdtemp(folder));
+    snprintf(backups, sizeof backups, "%s/backup", folder);
+    for (int part = 0; part < 3; part++) {   /* undisturbed, stopped, resumed */
+        cornu_set_random_seed(7);
+        CornuModel *model = branches();
+        stop = 0;
+        const CornuStatus status = fit_part(
+            model, strategies[part == 2],
+            part ? cornu_backup_and_restore(backups, 1, .stop = &stop) : NULL,
+            part == 1 ? &stopper.base : NULL);
+        assert_int_equal(status, part == 1 ? CORNU_ERR_INTERRUPTED : CORNU_OK);
+        keep_weights(model, part ? &cut : &plain);
+        cornu_model_free(model);
+    }
+    assert_memory_equal(plain.weights, cut.weights, (size_t)plain.weight_count * sizeof(float));
+    assert_int_equal(rmdir(folder), 0);
+    for (int i = 0; i < 2; i++) cornu_strategy_free(strategies[i]);
+}
+
 int main(void)
 {
     make_data();
@@ -334,6 +478,8 @@ int main(void)
         cmocka_unit_test(schedules_agree), cmocka_unit_test(fewer_microbatches_than_stages),
         cmocka_unit_test(batches_agree), cmocka_unit_test(refused),
         cmocka_unit_test(cut_where_told), cmocka_unit_test(bad_rows),
+        cmocka_unit_test(resumes_in_another_pipeline), cmocka_unit_test(layers_agree),
+        cmocka_unit_test(traces_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
