@@ -14,6 +14,8 @@
 
 #include "../../../models/models.h"
 #include "../../../nn/cornu.h"
+#include "../../allocations.h"
+#include "../../skip.h"
 #include "../callbacks/stopper.h"
 
 enum { ROWS = 56, BATCH = 16, CLASSES = 10, WEIGHTS = 1 << 20 };
@@ -337,6 +339,36 @@ static void refused(void **state)
     }
 }
 
+/* Means over what a mask or weights count in the whole batch. */
+static void other_means_are_refused(void **state)
+{
+    (void)state;
+    static int32_t words[BATCH * TIMES], labels[BATCH * TIMES];
+    static float   weights[BATCH];
+    for (int masked = 0; masked < 2; masked++) {
+        CornuStrategy *strategy = cornu_pipeline_parallel(.stages = 2, .microbatches = 4);
+        CornuModel    *model = cornu_sequential(.input_shape = { TIMES });
+        CornuStatus    status = CORNU_OK;
+        cornu_model_add(model, cornu_embedding(WORDS, 8, .mask_zero = masked));
+        if (!masked) cornu_model_add(model, cornu_flatten());
+        cornu_model_add(model, cornu_dense(CLASSES, .activation = CORNU_SOFTMAX));
+        CORNU_SCOPE(strategy)
+            status = cornu_compile(model, .loss = cornu_sparse_categorical_crossentropy(
+                .reduction = masked ? CORNU_MEAN : CORNU_MEAN_WITH_SAMPLE_WEIGHT));
+        assert_int_equal(status, CORNU_OK);
+        const CornuArray x = cornu_array(words, CORNU_I32, BATCH, TIMES);
+        status = masked
+            ? cornu_train_on_batch(model, .x = x, .y = cornu_array(labels, CORNU_I32, BATCH, TIMES))
+            : cornu_train_on_batch(model, .x = x, .y = cornu_array(labels, CORNU_I32, BATCH),
+                                   .sample_weight = cornu_array(weights, CORNU_F32, BATCH));
+        assert_int_equal(status, CORNU_ERR_UNSUPPORTED);
+        assert_non_null(strstr(cornu_error_message(),
+                               masked ? "that a mask keeps" : "the sample weights of the whole"));
+        cornu_model_free(model);
+        cornu_strategy_free(strategy);
+    }
+}
+
 /* Where the user says, and what is printed of it. */
 static void cut_where_told(void **state)
 {
@@ -423,6 +455,45 @@ static void traces_are_refused(void **state)
     cornu_strategy_free(strategy);
 }
 
+/* ---- Memory ---- */
+
+static CornuStatus make_and_train(void)
+{
+    CornuStrategy *strategy = cornu_pipeline_parallel(.stages = 2, .microbatches = 3, .threads = 1,
+                                                      .schedule = CORNU_1F1B);
+    CornuModel    *model = small();
+    CornuStatus    status = CORNU_OK;
+    CORNU_SCOPE(strategy)
+        status = cornu_compile(model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY);
+    for (int64_t rows = 8; rows >= 7 && !status; rows--)
+        status = cornu_train_on_batch(model, .x = cornu_array(images, CORNU_U8, rows, 28, 28),
+                                      .y = cornu_array(classes, CORNU_I32, rows));
+    cornu_model_free(model);
+    cornu_strategy_free(strategy);
+    cornu_error_take();
+    return status;
+}
+
+/* Wherever memory ends it is an error, and nothing is lost. */
+static void memory_ends(void **state)
+{
+    (void)state;
+    if (!allocations_counted()) SKIP_FOR("allocations: a build without SANITIZE");
+    assert_int_equal(make_and_train(), CORNU_OK);   /* what is made once */
+    const int64_t before = allocations();
+    assert_int_equal(make_and_train(), CORNU_OK);
+    const int64_t all = allocations() - before;
+    for (int64_t n = 0; n < all; n += 1 + n / 64) {
+        const int64_t held = allocations_held();
+        allocations_fail_after(n);
+        const CornuStatus status = make_and_train();
+        allocations_fail_after(NEVER);
+        if (status != CORNU_ERR_MEMORY || allocations_held() != held)
+            fail_msg("allocation %lld of %lld: status %d, %lld lost", (long long)n, (long long)all,
+                     (int)status, (long long)(allocations_held() - held));
+    }
+}
+
 /* ---- Resuming ---- */
 
 /* A training that begins in one pipeline, is stopped in the second epoch and goes on in another. */
@@ -480,6 +551,7 @@ int main(void)
         cmocka_unit_test(cut_where_told), cmocka_unit_test(bad_rows),
         cmocka_unit_test(resumes_in_another_pipeline), cmocka_unit_test(layers_agree),
         cmocka_unit_test(traces_are_refused),
+        cmocka_unit_test(memory_ends), cmocka_unit_test(other_means_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
