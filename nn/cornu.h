@@ -114,6 +114,7 @@
 #include "training/fit.h"
 #include "training/generate.h"
 #include "training/history.h"
+#include "training/pipeline_parallel.h"
 #include "training/progbar_logger.h"
 #include "training/record.h"
 #include "training/trace.h"

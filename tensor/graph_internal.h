@@ -97,6 +97,10 @@ CornuTensor *cornu__graph_parameter(CornuGraph *graph, CornuType type);
  * graphs that do not run. The caller frees it; NULL, pending, after a failure. */
 CornuProgram *cornu__graph_lowered(const CornuGraph *graph, CornuTensor *const *fetches, int count);
 
+/* Makes the program of the fetches and all assignments: inputs in the graph's order, with their
+ * buffers; outputs are the assignments, then the fetches. */
+CornuStatus cornu__graph_lower(const CornuGraph *graph, CornuPrepared *prepared);
+
 /* Declares the outputs of a template with `in_count` parameters (ops/body.c). CORNU_ERR_UNSUPPORTED
  * if it reads or assigns a variable: "WHO reads … a variable; expected it among the WHERE". */
 CornuStatus cornu__graph_close(CornuGraph *template, int in_count, CornuTensor *const *out,

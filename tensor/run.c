@@ -78,8 +78,7 @@ static int input_assigned(const CornuGraph *graph, int i)
     return cornu__lookup_find(&graph->input_of, graph->assignments[i].variable);
 }
 
-/* Makes the program: inputs in the graph's order; outputs are the assignments, then the fetches. */
-static CornuStatus lower(const CornuGraph *graph, CornuPrepared *prepared)
+CornuStatus cornu__graph_lower(const CornuGraph *graph, CornuPrepared *prepared)
 {
     const CornuProgram *from = graph->program;
     CornuProgram       *to = prepared->program;
@@ -126,7 +125,7 @@ CornuProgram *cornu__graph_lowered(const CornuGraph *graph, CornuTensor *const *
     CornuStatus   status = prepared.fetches ? CORNU_OK : CORNU_ERR_MEMORY;
     if (prepared.program && !status) {
         memcpy(prepared.fetches, fetches, (size_t)count * sizeof *fetches);
-        status = lower(graph, &prepared);
+        status = cornu__graph_lower(graph, &prepared);
     }
     cornu__release(prepared.inputs);
     cornu__release(prepared.fetches);
@@ -179,7 +178,7 @@ static CornuStatus fill_prepared(CornuGraph *graph, CornuPrepared *prepared,
     if (!prepared->program) return cornu_error_take();
     if (!prepared->fetches) return CORNU_ERR_MEMORY;
     for (int i = 0; i < count; i++) prepared->fetches[i] = fetches[i];
-    CORNU__TRY(lower(graph, prepared));
+    CORNU__TRY(cornu__graph_lower(graph, prepared));
     CORNU__TRY(cut(graph, prepared));
     if (graph->watches) CORNU__TRY(cornu__watch(graph, prepared));
     prepared->outputs = cornu__allocate((size_t)prepared->program->output_count,

@@ -62,7 +62,7 @@ kind_of() {
     '#include'* | '/*'* | 'Cornu'* | 'x = cornu_call'*) echo c ;;
     'import '*) echo python ;;
     'find_package'*) echo cmake ;;
-    'executor, fit, ...'* | 'nn/training/step.c '*) echo picture ;;
+    'executor, fit, ...'* | 'pipeline: 4 stages'* | 'nn/training/step.c '*) echo picture ;;
     *) echo shell ;;
     esac
 }
@@ -107,6 +107,11 @@ around() {
         cat "$1"
         echo 'const bool right = cornu_device_shards(cornu_strategy_device(parallel)) == 2;'
         echo 'cornu_model_free(model), cornu_strategy_free(parallel);' ;;
+    'CornuStrategy *pipeline'*)
+        echo 'CornuModel *model = cornu_resnet20();'
+        cat "$1"
+        echo 'const bool right = cornu_device_shards(cornu_strategy_device(pipeline)) == 1;'
+        echo 'cornu_model_free(model), cornu_strategy_free(pipeline);' ;;
     *) return 1 ;;
     esac
 }

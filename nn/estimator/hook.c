@@ -175,7 +175,7 @@ static CornuStatus train_begin(CornuCallback *base, CornuModel *model, const Cor
     (void)logs;
     cornu__checkpoints_clean(self->estimator->model_dir);
     CORNU__TRY(cornu__training_prepare(model, &step));
-    CORNU__TRY(check_placement(self, cornu_graph_executable(step->graph)));
+    if (!step->pipeline) CORNU__TRY(check_placement(self, cornu_graph_executable(step->graph)));
     if (!(self->settings = cornu__settings_text(model))) return cornu_error_status();
     if (!(self->events = cornu__event_file_open(self->estimator->model_dir)))
         return cornu_error_status();

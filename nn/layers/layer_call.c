@@ -22,16 +22,25 @@ CornuStatus cornu_layer_add_loss(CornuLayer *layer, const CornuCall *call, Cornu
     return CORNU_OK;
 }
 
+/* Of what is added once a batch, the part of a shard, or of a microbatch: that of its rows. */
+static CornuTensor *part_of_batch(const CornuCall *call, CornuTensor *once)
+{
+    const int shards = cornu_device_shards(cornu_graph_device(call->graph));
+    if (!call->microbatch || !once) return cornu_op_scale(once, 1.0 / shards);
+    CornuTensor *count = cornu_op_convert(call->count, CORNU_F32);
+    return cornu_op_multiply(once, cornu_op_divide(count,
+                                                   cornu_op_convert(call->total, CORNU_F32)));
+}
+
 CornuStatus cornu__layer_penalize_weights(CornuLayer *layer, const CornuCall *call)
 {
-    const int   shards = cornu_device_shards(cornu_graph_device(call->graph));
     CornuStatus status = cornu_graph_scope(call->graph, "regularizer");
     for (int i = 0; i < layer->weight_count && call->loss && !status; i++) {
         const CornuWeight *weight = layer->weights[i];
         if (!weight->regularizer.kind || !cornu_layer_trains(layer, weight)) continue;
         CornuTensor *w = cornu_layer_read_as(layer, call, i, CORNU_F32);
         CornuTensor *penalty = cornu_regularizer_call(&weight->regularizer, w);
-        status = cornu_layer_add_loss(layer, call, cornu_op_scale(penalty, 1.0 / shards));
+        status = cornu_layer_add_loss(layer, call, part_of_batch(call, penalty));
     }
     cornu_graph_scope(call->graph, NULL);
     return status;

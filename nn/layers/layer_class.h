@@ -22,7 +22,7 @@ typedef struct CornuCall {
     CornuGraph  *graph;
     bool         training;
     CornuTensor *count;      /* i64 scalar: the number of valid rows, which come first */
-    CornuTensor *total;      /* likewise, over all shards */
+    CornuTensor *total;      /* likewise, over all shards, and all microbatches */
     CornuTensor *seed;       /* i64 scalars, see device/random.h */
     CornuTensor *iteration;
     CornuTensor *position;   /* of row 0 in the global batch */
@@ -32,6 +32,7 @@ typedef struct CornuCall {
     bool         shapes_only;/* shape inference, nothing runs: create no states */
     const struct CornuDescription *description; /* internal: what weights and arrays are read as */
     const struct CornuReplaced    *replaced;    /* internal: weights that have other values */
+    bool         microbatch; /* the rows are some of a batch, whose others come before and after */
     CornuTensor **loss;      /* where cornu_layer_add_loss accumulates; NULL: not needed */
 } CornuCall;
 

@@ -7,7 +7,7 @@
 #include "../metrics/metric_internal.h"
 #include "model_internal.h"
 #include "../optimizers/optimizer_internal.h"
-#include "strategy.h"
+#include "pipeline_plan_internal.h"
 
 /* ---- Compiling ---- */
 
@@ -190,6 +190,17 @@ static CornuStatus check_settings(const CornuModel *model, const CornuCompileCon
     return CORNU_OK;
 }
 
+CornuStatus cornu__model_set_plan(CornuModel *model, const CornuPipelinePlan *plan)
+{
+    CornuPipelinePlan *copy = plan ? cornu__allocate(1, sizeof *copy) : NULL;
+    if (plan && !copy) return CORNU_ERR_MEMORY;
+    if (copy) *copy = *plan;
+    if (copy || model->pipeline) cornu__steps_free(model);
+    cornu__release(model->pipeline);
+    model->pipeline = copy;
+    return CORNU_OK;
+}
+
 /* Takes all arguments, also on failure. */
 static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *optimizer)
 {
@@ -221,6 +232,7 @@ static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *opt
     cornu__device_keep(&model->device, device);
     model->steps_per_execution = config->steps_per_execution ? config->steps_per_execution
                                : strategy ? cornu_strategy_iterations_per_loop(strategy) : 1;
+    CORNU__TRY(cornu__model_set_plan(model, cornu__strategy_plan(strategy)));
     model->debug_nans = config->debug_nans;
     model->no_auto_scale_loss = config->no_auto_scale_loss;
     CORNU__TRY(cornu__model_list_weights(model));   /* layers may have more since */
@@ -340,7 +352,8 @@ CornuModel *cornu_keras_to_tpu_model(CornuModel *model, CornuStrategy *strategy)
     if (!strategy)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "keras_to_tpu_model: the strategy is NULL");
     if (cornu__model_enter(model, "cornu_keras_to_tpu_model")) return cornu__null();
-    const CornuStatus status = cornu_model_move(model, cornu_strategy_device(strategy));
+    CornuStatus status = cornu_model_move(model, cornu_strategy_device(strategy));
+    if (!status) status = cornu__model_set_plan(model, cornu__strategy_plan(strategy));
     if (!status) model->steps_per_execution = cornu_strategy_iterations_per_loop(strategy);
     cornu__model_leave(model);
     return status ? cornu__null() : model;

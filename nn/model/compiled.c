@@ -115,6 +115,8 @@ void cornu__compiled_free(CornuModel *model)
     model->gradient_norm = NULL;
     cornu_optimizer_free(model->optimizer);
     free_losses(model);
+    cornu__release(model->pipeline);
+    model->pipeline = NULL;
     model->optimizer = NULL;
 }
 
@@ -122,6 +124,7 @@ void cornu__compiled_free(CornuModel *model)
 
 void cornu__step_free(CornuStep *step)
 {
+    if (step->pipeline) step->runs->free(step);
     cornu_graph_free(step->graph);
     for (int i = 0; i < step->y_count; i++) cornu__release(step->staging[i]);
     cornu__release(step);

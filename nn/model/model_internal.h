@@ -45,6 +45,8 @@ typedef struct {
     /* Before the first training step: makes the optimizer's variables those of the weights that are
      * trainable now. After it, the first time that they are others, logs a warning. */
     CornuStatus (*follow)(CornuModel *model);
+    /* Makes the step train as model->pipeline says. */
+    CornuStatus (*pipeline)(CornuStep *step);
     /* Packs the trained weights, before a step that trains is made. */
     CornuStatus (*pack)(CornuModel *model);
     /* Records what follows a step's predictions: losses, metrics, and the update if it trains. The
@@ -109,6 +111,8 @@ struct CornuModel {
     CornuVariable  *seed_variable;               /* i64 */
     CornuStep      *steps;
     int64_t         steps_per_execution;         /* at least 1, once compiled */
+    struct CornuPipelinePlan *pipeline;          /* how it trains (pipeline_plan_internal.h); or
+                                                    NULL */
     bool            stop_training, debug_nans, no_auto_scale_loss;
     bool            trains, warned;              /* a training step was made; see `follow` */
     CornuJitCompile jit_compile;                 /* these two of a Keras file, for the next one */

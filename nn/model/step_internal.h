@@ -29,6 +29,18 @@ typedef struct {
     int               weight_count;
 } CornuArrays;
 
+struct CornuStep;
+
+/* What a step does otherwise that trains as a pipeline (training/pipeline_step.c). */
+typedef struct {
+    /* As cornu_graph_feed_part, for rows counted over all shards, of this type. */
+    CornuStatus (*feed)(struct CornuStep *step, CornuTensor *input, CornuType type, int64_t first,
+                        int64_t rows, const void *data);
+    CornuStatus (*feed_counts)(struct CornuStep *step, const CornuShardRows *split, int64_t valid);
+    CornuStatus (*run)(struct CornuStep *step);
+    void        (*free)(struct CornuStep *step);
+} CornuStepRuns;
+
 /* A step recorded for certain types of data and kept to be run again. */
 typedef struct CornuStep {
     CornuStepMode     mode;
@@ -50,6 +62,9 @@ typedef struct CornuStep {
     CornuType         outputs[CORNU_MAX_MODEL_TENSORS];       /* of the batch's predictions */
     void             *staging[CORNU_MAX_MODEL_TENSORS]; /* predictions of the shards, before they
                                                      are gathered; or NULL */
+    struct CornuPipelineStep *pipeline;          /* of one that trains microbatch by microbatch:
+                                                    these are its shards; or NULL */
+    const CornuStepRuns *runs;                   /* how that one runs */
     int64_t           fed_count;                 /* valid rows fed last */
     bool              concurrent;                /* runs beside others on the device */
     bool              stateful;                  /* some layer has states, so no partial batches */

@@ -5,11 +5,13 @@
 #include "../../device/memory_internal.h"
 #include "../../device/status_internal.h"
 #include "model_internal.h"
+#include "pipeline_plan_internal.h"
 
 struct CornuStrategy {
     CornuDevice    *device;
     CornuProcesses *processes;   /* met by the strategy; NULL: none */
     int64_t         iterations_per_loop;
+    CornuPipelinePlan plan;      /* of models compiled in its scope; no stages: none */
 };
 
 static CornuStrategy *create_strategy(const char *what, int64_t iterations_per_loop)
@@ -130,6 +132,52 @@ CornuStrategy *cornu_fully_sharded_from(const CornuFullyShardedConfig *config)
     if (strategy && !size)
         mesh = (CornuMesh){ 1, { cornu_device_shards(strategy->device) }, { "batch" } };
     return with_mesh(strategy, &mesh, config->batch_dim_name, config->layout_map, true);
+}
+
+/* The stages, of which a timetable has to be possible, and where they begin. */
+static CornuStatus plan_stages(const CornuPipelineParallelConfig *config, CornuPipelinePlan *plan)
+{
+    CornuTimetable timetable;
+    CORNU__TRY(cornu_timetable_make(&timetable, config->stages, config->microbatches,
+                                    config->schedule));
+    cornu_timetable_free(&timetable);
+    *plan = (CornuPipelinePlan){ .stages = config->stages, .microbatches = config->microbatches,
+                                 .schedule = config->schedule };
+    while (plan->cuts < CORNU_MAX_STAGES - 1 && config->cut_at[plan->cuts]) {
+        const char *name = config->cut_at[plan->cuts];
+        if (strlen(name) >= sizeof plan->cut_at[0])
+            return cornu__fail(CORNU_ERR_ARGUMENT, ".cut_at[%d] has %zu characters, expected at "
+                               "most %zu", plan->cuts, strlen(name), sizeof plan->cut_at[0] - 1);
+        strcpy(plan->cut_at[plan->cuts++], name);
+    }
+    if (plan->cuts && plan->cuts != plan->stages - 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, ".cut_at names %d layers, expected %d: those that "
+                           "begin the stages after the first of %d", plan->cuts, plan->stages - 1,
+                           plan->stages);
+    return CORNU_OK;
+}
+
+CornuStrategy *cornu_pipeline_parallel_from(const CornuPipelineParallelConfig *config)
+{
+    CORNU__NEED_TO_MAKE(config);
+    const int processes = config->processes ? cornu_process_count(config->processes) : 1;
+    if (processes > 1)
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "pipeline_parallel: %d processes, expected "
+                                "one: stages take turns on one device", processes);
+    CornuStrategy *strategy = create_strategy("pipeline_parallel", config->iterations_per_loop);
+    if (!strategy) return NULL;
+    if (cornu__fail_prefix(plan_stages(config, &strategy->plan), "pipeline_parallel")) {
+        cornu_strategy_free(strategy);
+        return cornu__null();
+    }
+    return with_device(strategy, cornu_device_open(
+        config->device ? config->device : "cpu", .shards = 1, .threads = config->threads,
+        .precision = config->precision));
+}
+
+const CornuPipelinePlan *cornu__strategy_plan(const CornuStrategy *strategy)
+{
+    return strategy && strategy->plan.stages ? &strategy->plan : NULL;
 }
 
 void cornu_strategy_free(CornuStrategy *strategy)

@@ -27,6 +27,7 @@
 #define CORNU_NN_STRATEGY_H
 
 #include "../../device/mesh/layout_map.h"
+#include "../../device/mesh/timetable.h"
 #include "../../device/tpu/resolver.h"
 #include "model.h"
 
@@ -156,6 +157,44 @@ typedef struct {
 CornuStrategy *cornu_fully_sharded_from(const CornuFullyShardedConfig *config);
 #define cornu_fully_sharded(...) \
     cornu_fully_sharded_from(&(CornuFullyShardedConfig){ .unset = 0, __VA_ARGS__ })
+
+/*
+ * A pipeline: layers are dealt to stages, the rows of a batch to microbatches, and the stages train
+ * on different microbatches at a time (device/mesh/timetable.h). Gradients are added over a batch
+ * and applied once, so that training is that on whole batches but for the grouping of sums; only
+ * BatchNormalization sees a microbatch at a time. The bits of the weights do not depend on the
+ * stages and the schedule, as long as the microbatches are the same; .stages = 1 is plain gradient
+ * accumulation. Evaluation and predictions are as without. pipeline_parallel.h shows what a model
+ * became.
+ *
+ *     CornuStrategy *pipeline = cornu_pipeline_parallel(.stages = 4, .microbatches = 8,
+ *                                                       .schedule = CORNU_1F1B);
+ *     CORNU_SCOPE(pipeline) cornu_compile(model, …);
+ *
+ * The stages take turns on one device of one process. Where a microbatch cannot stand for a part of
+ * the batch, the first training step is refused: losses with masks, with
+ * CORNU_MEAN_WITH_SAMPLE_WEIGHT or over the whole batch, stateful layers, .sparse_gradient.
+ */
+typedef struct {
+    char                  unset;
+    int                   stages;              /* 1 to 32; required                       */
+    int                   microbatches;        /* 1 to 1024, and no more than a batch has rows;
+                                                  required                                */
+    CornuPipelineSchedule schedule;            /* default CORNU_GPIPE                     */
+    const char           *cut_at[CORNU_MAX_STAGES - 1];   /* the layers that begin a stage after the
+                                                  first, one for each; default: stages of equal
+                                                  modelled time                           */
+    const char           *device;              /* default "cpu"                           */
+    int                   threads;             /* of this process; default as device.h    */
+    CornuPrecision        precision;           /* as device.h                             */
+    int64_t               iterations_per_loop; /* as above                                */
+    CornuProcesses       *processes;           /* CORNU_ERR_UNSUPPORTED for more than one */
+} CornuPipelineParallelConfig;
+
+/* Opens the device, with one shard. NULL with a pending error, as cornu_device_open. */
+CornuStrategy *cornu_pipeline_parallel_from(const CornuPipelineParallelConfig *config);
+#define cornu_pipeline_parallel(...) \
+    cornu_pipeline_parallel_from(&(CornuPipelineParallelConfig){ .unset = 0, __VA_ARGS__ })
 
 /* Closes the device, and leaves the processes that the strategy has met; free the models on it, or
  * move them away, before. */

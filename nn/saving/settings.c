@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "../../device/device_internal.h"
+#include "../model/pipeline_plan_internal.h"
 #include "architecture/architecture_internal.h"
 #include "keras_internal.h"
 
@@ -107,6 +108,8 @@ char *cornu__settings_text(const CornuModel *model)
         cornu_device_name(device), "shards", cornu_device_shards(device), "mesh",
         device->mesh.axes ? cornu_mesh_print(&mesh, &device->mesh) : NULL, "precision",
         cornu_precision_name(cornu_device_precision(device)));
+    if (settings && model->pipeline)   /* stages and schedules change no bits */
+        json_object_set_new(settings, "microbatches", json_integer(model->pipeline->microbatches));
     char *text = cornu__json_text(settings);
     json_decref(settings);
     return text;

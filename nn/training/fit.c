@@ -136,6 +136,14 @@ static CornuStatus next_batch(Fit *fit, int64_t i, const CornuBatch **batch)
     return cornu__data_loader_next(&fit->train, batch);
 }
 
+static CornuStatus trace_step(const Fit *fit, CornuTrace *trace, const CornuStep *step)
+{
+    if (!step->pipeline) return cornu_trace_run(trace, cornu_graph_executable(step->graph));
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: a trace of a step of pipeline_parallel, whose "
+                       "stages have a program each; expected a model without",
+                       fit->model->base.name);
+}
+
 /* The steps of one execution. */
 static CornuStatus train_execution(Fit *fit, const CornuBatch *batch)
 {
@@ -149,9 +157,9 @@ static CornuStatus train_execution(Fit *fit, const CornuBatch *batch)
         CORNU__TRY(cornu__step(fit->model, CORNU_STEP_TRAIN, &arrays, &step));
         cornu__phase(trace, "infeed");
         CORNU__TRY(cornu__data_loader_feed(loader, step, &arrays, batch->valid));
-        if (fit->at.step == first)
+        if (fit->at.step == first && !step->pipeline)
             cornu_executable_collect(cornu_graph_executable(step->graph), end - first);
-        if (trace) CORNU__TRY(cornu_trace_run(trace, cornu_graph_executable(step->graph)));
+        if (trace) CORNU__TRY(trace_step(fit, trace, step));
         CORNU__TRY(cornu__data_loader_run(loader, step, batch->sample, NULL));
         fit->at.samples += batch->valid;
         batch = NULL;

@@ -4,6 +4,7 @@
 #include "../metrics/metric_internal.h"
 #include "../model/compiled_internal.h"
 #include "../optimizers/optimizer_internal.h"
+#include "pipeline_step_internal.h"
 
 static CornuStatus make_state(CornuModel *model, CornuTracked *tracked, const char *name,
                               CornuType type)
@@ -56,10 +57,14 @@ static CornuStatus track(CornuModel *model, CornuTracked *tracked, const char *n
     return CORNU_OK;
 }
 
-/* A loss of the whole batch, broadcast to per-row values. */
-static CornuTensor *per_row(CornuTensor *loss, const CornuMetricCall *call)
+/* A loss of the whole batch, broadcast to per-row values. That of a microbatch is a part of it,
+ * which its rows have among them for all rows. */
+static CornuTensor *per_row(const CornuStep *step, CornuTensor *loss, const CornuMetricCall *call)
 {
     const int64_t rows = cornu_tensor_shape(call->valid).extent[0];
+    if (step->pipeline)
+        loss = cornu_op_multiply(loss, cornu_op_divide(cornu_op_convert(step->total, CORNU_F32),
+                                                       cornu_op_convert(step->count, CORNU_F32)));
     return cornu_op_broadcast(cornu_op_all_reduce(loss), cornu_shape(rows));
 }
 
@@ -84,8 +89,9 @@ static CornuStatus track_norm(CornuModel *model, CornuGraph *graph, CornuTensor 
     return CORNU_OK;
 }
 
-static CornuStatus record_gradients(CornuModel *model, CornuGraph *graph, CornuTensor *loss)
+static CornuStatus record_gradients(CornuModel *model, CornuStep *step, CornuTensor *loss)
 {
+    CornuGraph     *graph = step->graph;
     CornuOptimizer *optimizer = model->optimizer;
     if (optimizer->count == 0) return CORNU_OK;   /* statistics and states may move */
     const size_t  count = (size_t)optimizer->count;
@@ -96,6 +102,7 @@ static CornuStatus record_gradients(CornuModel *model, CornuGraph *graph, CornuT
     CornuTensor *scaled = cornu_optimizer_scale_loss(optimizer, loss);
     CornuStatus  status = scaled ? cornu_gradients(scaled, w, optimizer->count, d_w)
                                  : cornu_error_take();
+    if (!status && step->pipeline) status = cornu__pipeline_sum(model, step, &graph, d_w);
     if (!status) status = track_norm(model, graph, d_w);
     if (!status) status = cornu_optimizer_apply(optimizer, graph, d_w);
     cornu__release(w);
@@ -133,10 +140,11 @@ static CornuStatus record_output(CornuModel *model, const CornuStep *step, int i
     if (!loss) return cornu_error_take();
     CornuMetricCall own = *call;
     CornuTensor    *values = cornu__loss_values(loss, &own);
+    if (step->pipeline) CORNU__TRY(cornu__pipeline_check_loss(model, loss, &own));
     CornuTensor    *reduced = cornu__reduce_loss(loss, values, &own);
     const bool      mean_of_rows = !own.mask && loss->reduction == CORNU_MEAN;
     if (!reduced) return cornu_error_take();
-    losses->shown[i] = mean_of_rows ? cornu__weighted(values, &own) : per_row(reduced, &own);
+    losses->shown[i] = mean_of_rows ? cornu__weighted(values, &own) : per_row(step, reduced, &own);
     CornuTensor *part = weight == 1.0 ? reduced : cornu_op_scale(reduced, weight);
     losses->loss = losses->loss ? cornu_op_add(losses->loss, part) : part;
     return losses->loss ? CORNU_OK : cornu_error_take();
@@ -175,7 +183,7 @@ CornuStatus cornu__compiled_record(CornuModel *model, CornuStep *step, CornuTens
     if (!losses.loss) losses.loss = added;
     else if (added) losses.loss = cornu_op_add(losses.loss, added);
     const bool alone = step->y_count == 1 && model->loss_weights[0] == 1.0 && !added;
-    losses.shown_loss = alone ? losses.shown[0] : per_row(losses.loss, &losses.call[0]);
+    losses.shown_loss = alone ? losses.shown[0] : per_row(step, losses.loss, &losses.call[0]);
     if (!losses.shown_loss) return cornu_error_take();
     for (int i = 0; i < model->tracked_count; i++) {
         CornuTracked   *tracked = &model->tracked[i];
@@ -184,10 +192,13 @@ CornuStatus cornu__compiled_record(CornuModel *model, CornuStep *step, CornuTens
         CornuMetricCall call = losses.call[of];
         if (!tracked->metric) call.mask = NULL;
         if (!tracked->weighted) call.weight = NULL;
+        if (step->pipeline) call.count = cornu_op_all_reduce(step->count);
         cornu_graph_scope(graph, tracked->name);
         CORNU__TRY(track(model, tracked, tracked->name,
                          tracked->output < 0 ? losses.shown_loss : losses.shown[of], &call));
     }
     cornu_graph_scope(graph, NULL);
-    return step->mode == CORNU_STEP_TRAIN ? record_gradients(model, graph, losses.loss) : CORNU_OK;
+    if (step->mode != CORNU_STEP_TRAIN) return CORNU_OK;
+    CORNU__TRY(record_gradients(model, step, losses.loss));
+    return step->pipeline ? cornu__pipeline_finish(model, step) : CORNU_OK;
 }

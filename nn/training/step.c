@@ -17,6 +17,7 @@
 
 #include "../../device/log_internal.h"
 #include "../model/host_stage_internal.h"
+#include "../model/pipeline_plan_internal.h"
 #include "../optimizers/optimizer_internal.h"
 
 /* ---- Data ---- */
@@ -164,7 +165,7 @@ static CornuTensor *forward(CornuModel *model, CornuStep *step, CornuTensor **ma
     CornuVariable        *iteration = optimizer ? cornu_optimizer_iteration(optimizer) : NULL;
     return call_model(model, step->x, &(CornuCall){
         .training = step->mode == CORNU_STEP_TRAIN, .count = step->count,
-        .total = step->total, .position = step->position,
+        .total = step->total, .position = step->position, .microbatch = step->pipeline != NULL,
         .loss = step->mode == CORNU_STEP_PREDICT ? NULL : added,
         .iteration = iteration ? cornu_read(step->graph, iteration) : NULL }, step->predictions,
         masks);
@@ -249,6 +250,27 @@ static CornuTensor *of_every_shard(const CornuStep *step, CornuTensor *y)
     return cornu_op_select(cornu_op_compare(step->count, CORNU_LESS, zero), y, y);
 }
 
+/* A microbatch is fed like a shard. */
+static CornuStatus share_microbatches(const CornuModel *model, CornuStep *step)
+{
+    const int64_t batch = step->x_types[0].shape.extent[0];
+    const int     microbatches = model->pipeline->microbatches;
+    if (step->shards > 1)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: pipeline_parallel on a device of %d shards, "
+                           "expected one", model->base.name, step->shards);
+    if (cornu__model_runs_once(model))
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: pipeline_parallel: rows depend on each "
+                           "other: %s. Expected rows that microbatches can share",
+                           model->base.name, model->dependence.text);
+    if (batch < microbatches)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: a batch of %lld rows for %d microbatches, "
+                           "expected at least one row for each", model->base.name,
+                           (long long)batch, microbatches);
+    step->shards = microbatches;
+    step->own = (CornuShare){ .shards = microbatches, .count = microbatches };
+    return CORNU_OK;
+}
+
 /* The rows of each shard. */
 static CornuStatus share_rows(const CornuModel *model, CornuStep *step)
 {
@@ -259,6 +281,7 @@ static CornuStatus share_rows(const CornuModel *model, CornuStep *step)
                            (long long)model->batch_size);
     step->shards = cornu_device_shards(model->device);
     step->own = cornu__share_of(model->device);
+    if (step->pipeline) CORNU__TRY(share_microbatches(model, step));
     step->rows = (batch + step->shards - 1) / step->shards;
     if (batch < step->shards && !cornu__step_runs_once(step))
         return cornu__fail(CORNU_ERR_SHAPE, "%s: a batch of %lld rows for %d shards, expected at "
@@ -381,8 +404,9 @@ static CornuStatus make(CornuModel *model, CornuStep *step, const CornuArrays *a
 {
     CORNU__TRY(record_step(model, step));
     CORNU__TRY(allocate_staging(step));
-    CORNU__TRY(cornu_graph_prepare(step->graph, step->predictions,
-                                   predicts(step) ? step->y_count : 0));
+    if (!step->pipeline)
+        CORNU__TRY(cornu_graph_prepare(step->graph, step->predictions,
+                                       predicts(step) ? step->y_count : 0));
     static const char *const does[] = { "trains", "tests", "tests and predicts", "predicts" };
     if (cornu__model_is_function(model))
         cornu__log(CORNU_LOG_INFO, "%s: a new step that predicts", model->base.name);
@@ -415,7 +439,9 @@ CornuStatus cornu__step_make(CornuModel *model, CornuStepMode mode, const CornuA
     CORNU__TRY(get_ready(model, mode, arrays));
     CornuStep *fresh = new_step(model, mode, arrays, concurrent);
     if (!fresh) return CORNU_ERR_MEMORY;
-    const CornuStatus status = make(model, fresh, arrays);
+    CornuStatus status = CORNU_OK;
+    if (mode == CORNU_STEP_TRAIN && model->pipeline) status = model->when_compiled->pipeline(fresh);
+    if (!status) status = make(model, fresh, arrays);
     if (status) cornu__step_free(fresh);
     else *step = fresh;
     return status;
@@ -472,6 +498,9 @@ CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuTyp
         status = cornu__step(model, CORNU_STEP_TRAIN,
                              &(CornuArrays){ .x = &data[0], .y = &data[1] }, &step);
     cornu__model_leave(model);
+    if (!status && step->pipeline)
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "cornu_model_train_step: the stages of a "
+                                "pipeline have a program each, expected a model without");
     return status ? cornu__null() : cornu_graph_executable(step->graph);
 }
 
@@ -486,9 +515,10 @@ static CornuArray parts(const CornuStep *step, CornuType batch, const void *data
 }
 
 /* Feeds rows from row `first` on, counted over all shards. */
-static CornuStatus feed_rows(CornuTensor *input, CornuType type, int64_t first, int64_t rows,
-                             const void *data)
+static CornuStatus feed_rows(CornuStep *step, CornuTensor *input, CornuType type, int64_t first,
+                             int64_t rows, const void *data)
 {
+    if (step->pipeline) return step->runs->feed(step, input, type, first, rows, data);
     type.shape.extent[0] = 1;
     const int64_t row = cornu_type_count(type);
     type.shape.extent[0] = rows;
@@ -498,7 +528,7 @@ static CornuStatus feed_rows(CornuTensor *input, CornuType type, int64_t first, 
 
 /* Feeds an array of the batch's type, its valid rows split over the shards: those of this process'
  * shards, as the others may not have been fetched. */
-static CornuStatus feed(const CornuStep *step, const CornuShardRows *split, CornuTensor *input,
+static CornuStatus feed(CornuStep *step, const CornuShardRows *split, CornuTensor *input,
                         CornuType type, CornuArray array)
 {
     CornuText a, b;
@@ -507,16 +537,17 @@ static CornuStatus feed(const CornuStep *step, const CornuShardRows *split, Corn
                            cornu_type_print(&a, array.type), cornu_type_print(&b, type));
     const CornuShare own = step->own;
     if (split->count[step->shards - 1] == step->rows)   /* all shards are full */
-        return cornu__share_is_whole(own)
+        return cornu__share_is_whole(own) && !step->pipeline
              ? cornu_graph_feed(input, parts(step, type, array.data))
-             : feed_rows(input, type, own.first * step->rows, own.count * step->rows,
+             : feed_rows(step, input, type, own.first * step->rows, own.count * step->rows,
                          (const char *)array.data + (size_t)split->first[own.first] *
                                                         row_bytes(type));
     for (int s = own.first; s < own.first + own.count; s++) {
         const int64_t once = split->count[s] > 0 ? split->count[s] : 1;
         for (int64_t place = 0; place < step->rows; place += once) {
             const int64_t rest = step->rows - place, row = cornu__shard_row(split, s, place);
-            CORNU__TRY(feed_rows(input, type, s * step->rows + place, once < rest ? once : rest,
+            CORNU__TRY(feed_rows(step, input, type, s * step->rows + place,
+                                 once < rest ? once : rest,
                                  (const char *)array.data + (size_t)row * row_bytes(type)));
         }
     }
@@ -541,6 +572,7 @@ static CornuStatus feed_counts(CornuStep *step, const CornuShardRows *split, int
 {
     const CornuType i64 = cornu_scalar(CORNU_I64), each = cornu_type(CORNU_I64, step->shards);
     if (valid == step->fed_count) return CORNU_OK;
+    if (step->pipeline) return step->runs->feed_counts(step, split, valid);
     CORNU__TRY(cornu_graph_feed(step->count,
                                 cornu_array_from((void *)(uintptr_t)split->count, each)));
     CORNU__TRY(cornu_graph_feed(step->position,
@@ -580,6 +612,7 @@ CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t
 
 CornuStatus cornu__step_run(CornuStep *step, CornuArray *to)
 {
+    if (step->pipeline) return step->runs->run(step);
     if (!predicts(step)) return cornu_run(step->graph, NULL, 0, NULL);
     if (cornu__step_runs_once(step))
         return cornu_run(step->graph, step->predictions, step->y_count, to);

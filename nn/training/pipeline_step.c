@@ -1,0 +1,317 @@
+/*
+ * A training step of a pipeline: the step of one microbatch, cut into stages, whose gradients are
+ * added up; and the optimizer's update, once a batch.
+ *
+ * As over shards, a microbatch's loss is its sum over valid rows / the batch's number of them.
+ */
+#include "pipeline_step_internal.h"
+
+#include <string.h>
+
+#include "../losses/loss_internal.h"
+#include "../model/compiled_internal.h"
+#include "../optimizers/optimizer_internal.h"
+
+/* ---- What microbatches cannot do ---- */
+
+static CornuStatus refuse(const CornuModel *model, const char *what, const char *instead)
+{
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: pipeline_parallel: %s, of which a microbatch "
+                       "knows its own rows only; expected %s", model->base.name, what, instead);
+}
+
+CornuStatus cornu__pipeline_check_loss(const CornuModel *model, const CornuLoss *loss,
+                                       const CornuMetricCall *call)
+{
+    if (loss->across_rows)
+        return refuse(model, "a loss over the rows of the whole batch", "one that has a value for "
+                      "each row");
+    if (loss->reduction == CORNU_MEAN_WITH_SAMPLE_WEIGHT && call->weight)
+        return refuse(model, "a loss divided by the sample weights of the whole batch",
+                      ".reduction = CORNU_MEAN");
+    if (call->mask && loss->reduction != CORNU_SUM)
+        return refuse(model, "a loss divided by the number of values of the whole batch that a "
+                      "mask keeps", "one without mask, or .reduction = CORNU_SUM");
+    return CORNU_OK;
+}
+
+static CornuStatus check(const CornuModel *model, const CornuStep *step)
+{
+    if (step->stateful)
+        return refuse(model, "a layer is stateful", "layers without states");
+    if (model->debug_nans)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .debug_nans within pipeline_parallel, "
+                           "expected one of the two", model->base.name);
+    for (int i = 0; i < model->optimizer->count; i++)
+        if (cornu_variable_has_sparse_gradient(model->optimizer->w[i]))
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .sparse_gradient of %s within "
+                               "pipeline_parallel, expected one of the two", model->base.name,
+                               cornu_variable_name(model->optimizer->w[i]));
+    return CORNU_OK;
+}
+
+/* ---- Gradients ---- */
+
+static CornuStatus sum(CornuPipelineStep *self, CornuGraph *of_microbatch, const CornuVariable *w,
+                       CornuTensor **d_w)
+{
+    CornuVariable *total = cornu_variable_create(cornu_graph_device(of_microbatch),
+                                                 cornu_tensor_type(*d_w), cornu_variable_name(w));
+    if (!total) return cornu_error_take();
+    self->sums[self->sum_count++] = total;
+    CornuTensor *added = cornu_op_add(cornu_read(of_microbatch, total),
+                                      cornu_op_all_reduce(*d_w));
+    CORNU__TRY(added ? cornu_assign(total, added) : cornu_error_take());
+    *d_w = cornu_read(self->update, total);
+    CornuTensor *zero = *d_w ? cornu_op_constant_like(*d_w, 0.0) : NULL;
+    return zero ? cornu_assign(total, zero) : cornu_error_take();
+}
+
+CornuStatus cornu__pipeline_sum(CornuModel *model, CornuStep *step, CornuGraph **graph,
+                                CornuTensor **d_w)
+{
+    CornuPipelineStep    *self = step->pipeline;
+    const CornuOptimizer *optimizer = model->optimizer;
+    CORNU__TRY(check(model, step));
+    self->update = cornu_graph_create(model->device);
+    if (!self->update) return cornu_error_take();
+    self->sums = cornu__allocate((size_t)optimizer->count, sizeof(CornuVariable *));
+    if (!self->sums) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < optimizer->count; i++)
+        CORNU__TRY(sum(self, *graph, optimizer->w[i], &d_w[i]));
+    *graph = self->update;
+    return CORNU_OK;
+}
+
+static CornuStatus clear_sums(CornuPipelineStep *self)
+{
+    for (int i = 0; i < self->sum_count; i++) {
+        const CornuType type = cornu_variable_type(self->sums[i]);
+        CornuArray      zeros = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
+        if (!zeros.data) return CORNU_ERR_MEMORY;
+        const CornuStatus status = cornu_variable_write(self->sums[i], zeros);
+        cornu__release(zeros.data);
+        CORNU__TRY(status);
+    }
+    self->dirty = false;
+    return CORNU_OK;
+}
+
+/* ---- Stages ---- */
+
+/* The layers of the model in the order of their first calls. */
+typedef struct {
+    const char **name;
+    double      *cost;
+    int         *stage;
+    int          count;
+    CornuLookup  number;     /* by name */
+} Layers;
+
+static CornuStatus list_layers(const CornuModel *model, Layers *layers)
+{
+    const size_t most = (size_t)model->call_count + 1;
+    *layers = (Layers){ .name = cornu__allocate(most, sizeof *layers->name),
+                        .cost = cornu__allocate(most, sizeof *layers->cost),
+                        .stage = cornu__allocate(most, sizeof *layers->stage),
+                        .number = { .of_strings = true } };
+    if (!layers->name || !layers->cost || !layers->stage) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < model->call_count; i++) {
+        const char *name = cornu_layer_name(model->calls[i].node->layer);
+        if (cornu__lookup_find(&layers->number, name) >= 0) continue;
+        CORNU__TRY(cornu__lookup_set(&layers->number, name, layers->count));
+        layers->name[layers->count++] = name;
+    }
+    return CORNU_OK;
+}
+
+static void free_layers(Layers *layers)
+{
+    cornu__lookup_clear(&layers->number);
+    cornu__release(layers->name);
+    cornu__release(layers->cost);
+    cornu__release(layers->stage);
+}
+
+/* Where the user says. */
+static CornuStatus cut_where_told(const CornuModel *model, Layers *layers)
+{
+    const CornuPipelinePlan *plan = model->pipeline;
+    int                      stage = 0;
+    for (int k = 0, before = 0; k < plan->cuts; k++) {
+        const int at = cornu__lookup_find(&layers->number, plan->cut_at[k]);
+        if (at < 0)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: pipeline_parallel: .cut_at[%d] is \"%s\", "
+                               "expected a layer of the model", model->base.name, k,
+                               plan->cut_at[k]);
+        if (at <= before)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: pipeline_parallel: .cut_at[%d] is \"%s\", "
+                               "expected a layer after %s", model->base.name, k, plan->cut_at[k],
+                               layers->name[before]);
+        before = at;
+    }
+    for (int i = 0; i < layers->count; i++) {
+        if (stage < plan->cuts && strcmp(layers->name[i], plan->cut_at[stage]) == 0) stage++;
+        layers->stage[i] = stage;
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus balance(const CornuModel *model, Layers *layers)
+{
+    const int stages = model->pipeline->stages;
+    int       costly = 0;
+    if (cornu__stages_balance(layers->cost, layers->count, stages, layers->stage)) return CORNU_OK;
+    for (int i = 0; i < layers->count; i++) costly += layers->cost[i] > 0.0;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: pipeline_parallel: .stages is %d, expected at most "
+                       "%d: as many layers of the model compute", model->base.name, stages, costly);
+}
+
+static void report(const CornuModel *model, CornuStep *step, const Layers *layers)
+{
+    CornuPipelineReport  *to = &step->pipeline->report;
+    const CornuPipeline  *pipeline = step->pipeline->pipeline;
+    const CornuTimetable *timetable = &pipeline->timetable;
+    double                all = 0.0;
+    *to = (CornuPipelineReport){
+        .stages = timetable->stages, .microbatches = timetable->microbatches,
+        .slots = timetable->slots, .rows = step->rows, .schedule = model->pipeline->schedule,
+        .bubble = timetable->bubble,
+        .least_bubble = cornu_timetable_least_bubble(timetable->stages, timetable->microbatches),
+    };
+    for (int i = 0; i < layers->count; i++) all += layers->cost[i];
+    for (int i = 0; i < layers->count; i++) {
+        CornuPipelineStage *stage = &to->stage[layers->stage[i]];
+        if (!stage->first) stage->first = layers->name[i];
+        stage->last = layers->name[i];
+        stage->share += all > 0.0 ? layers->cost[i] / all : 0.0;
+    }
+    for (int s = 0; s < to->stages; s++) {
+        to->stage[s].stashes = timetable->stashes[s];
+        to->stage[s].stash_bytes = cornu__pipeline_stash(pipeline, s);
+    }
+}
+
+static CornuStatus cut(CornuModel *model, CornuStep *step, Layers *layers)
+{
+    const CornuPipelinePlan *plan = model->pipeline;
+    CornuPipeline           *pipeline = step->pipeline->pipeline;
+    CornuLookup              stage_of = { .of_strings = true };
+    CornuStatus              status = CORNU_OK;
+    cornu__stages_costs(pipeline->program, &layers->number, layers->cost);
+    for (int i = 0; i < model->input_count; i++) {   /* a conversion of the data makes no stage */
+        const char *name = cornu_layer_name(model->inputs[i]->node->layer);
+        const int   number = cornu__lookup_find(&layers->number, name);
+        if (number >= 0) layers->cost[number] = 0.0;
+    }
+    CORNU__TRY(plan->cuts ? cut_where_told(model, layers) : balance(model, layers));
+    for (int i = 0; i < layers->count && !status; i++)
+        status = cornu__lookup_set(&stage_of, layers->name[i], layers->stage[i]);
+    if (!status)
+        status = cornu__pipeline_cut(pipeline, &stage_of, plan->stages, plan->microbatches,
+                                     plan->schedule);
+    cornu__lookup_clear(&stage_of);
+    if (!status) report(model, step, layers);
+    return status;
+}
+
+CornuStatus cornu__pipeline_finish(CornuModel *model, CornuStep *step)
+{
+    CornuPipelineStep *self = step->pipeline;
+    Layers             layers;
+    CORNU__TRY(check(model, step));
+    if (!(self->pipeline = cornu__pipeline_create(step->graph))) return cornu_error_take();
+    CornuStatus status = list_layers(model, &layers);
+    if (!status) status = cut(model, step, &layers);
+    free_layers(&layers);
+    CORNU__TRY(status);
+    return self->update ? cornu_graph_prepare(self->update, NULL, 0) : CORNU_OK;
+}
+
+/* ---- Running ---- */
+
+static CornuStatus feed(CornuStep *step, CornuTensor *input, CornuType type, int64_t first,
+                        int64_t rows, const void *data)
+{
+    const char *from = data;
+    type.shape.extent[0] = 1;
+    const size_t  row_bytes = cornu_type_bytes(type);
+    const int64_t row = cornu_type_count(type);
+    while (rows > 0) {
+        const int64_t within = first % step->rows, left = step->rows - within;
+        const int64_t now = rows < left ? rows : left;
+        type.shape.extent[0] = now;
+        CORNU__TRY(cornu__pipeline_feed(step->pipeline->pipeline, (int)(first / step->rows), input,
+                                        within * row,
+                                        cornu_array_from((void *)(uintptr_t)from, type)));
+        from += (size_t)now * row_bytes;
+        first += now;
+        rows -= now;
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus feed_number(CornuPipelineStep *self, int microbatch, const CornuTensor *input,
+                               int64_t number)
+{
+    return cornu__pipeline_feed(self->pipeline, microbatch, input, 0,
+                                cornu_array_from(&number, cornu_type(CORNU_I64, 1)));
+}
+
+/* Microbatches without valid rows are the last ones; they do not run. */
+static CornuStatus feed_counts(CornuStep *step, const CornuShardRows *split, int64_t valid)
+{
+    CornuPipelineStep *self = step->pipeline;
+    self->active = 0;
+    for (int m = 0; m < step->shards && split->count[m] > 0; m++) {
+        CORNU__TRY(feed_number(self, m, step->count, split->count[m]));
+        CORNU__TRY(feed_number(self, m, step->position, split->first[m]));
+        CORNU__TRY(feed_number(self, m, step->total, valid));
+        self->active++;
+    }
+    step->fed_count = valid;
+    return CORNU_OK;
+}
+
+/* The microbatch whose value is at fault, for who names the row. */
+static CornuStatus locate(CornuStatus status, int microbatch)
+{
+    CornuFault fault = cornu__error_fault();
+    if (status != CORNU_ERR_VALUE || fault.count == 0 || fault.runs_ago > 0) return status;
+    char message[512];
+    fault.shard = microbatch;
+    strncpy(message, cornu_error_message(), sizeof message - 1);
+    message[sizeof message - 1] = '\0';
+    return cornu__fail_value(fault, "%s", message);
+}
+
+static CornuStatus run(CornuStep *step)
+{
+    CornuPipelineStep *self = step->pipeline;
+    int                microbatch;
+    if (self->dirty) CORNU__TRY(clear_sums(self));
+    self->dirty = true;
+    const CornuStatus status = cornu__pipeline_run(self->pipeline, self->active, &microbatch);
+    CORNU__TRY(locate(status, microbatch));
+    if (self->update) CORNU__TRY(cornu_run(self->update, NULL, 0, NULL));
+    self->dirty = false;
+    return CORNU_OK;
+}
+
+static void free_step(CornuStep *step)
+{
+    CornuPipelineStep *self = step->pipeline;
+    cornu__pipeline_free(self->pipeline);
+    cornu_graph_free(self->update);
+    for (int i = 0; i < self->sum_count; i++) cornu_variable_free(self->sums[i]);
+    cornu__release(self->sums);
+    cornu__release(self);
+}
+
+CornuStatus cornu__compiled_pipeline(CornuStep *step)
+{
+    static const CornuStepRuns runs = { feed, feed_counts, run, free_step };
+    step->pipeline = cornu__allocate(1, sizeof *step->pipeline);
+    step->runs = &runs;
+    return step->pipeline ? CORNU_OK : CORNU_ERR_MEMORY;
+}

@@ -1,0 +1,33 @@
+/* Training steps that run microbatch by microbatch. */
+#ifndef CORNU_NN_TRAINING_PIPELINE_STEP_INTERNAL_H
+#define CORNU_NN_TRAINING_PIPELINE_STEP_INTERNAL_H
+
+#include "../../tensor/pipeline_internal.h"
+#include "../model/model_internal.h"
+#include "../model/pipeline_plan_internal.h"
+#include "pipeline_parallel.h"
+
+/* A batch is fed as to shards, of which each is a microbatch. */
+typedef struct CornuPipelineStep {
+    CornuPipeline      *pipeline;
+    CornuGraph         *update;        /* reads the sums of gradients; NULL: nothing is trained */
+    CornuVariable     **sums;          /* of the gradients of a batch, zero between batches */
+    int                 sum_count;
+    int                 active;        /* microbatches that have rows of the batch just fed */
+    bool                dirty;         /* a run failed: the sums are not zero */
+    CornuPipelineReport report;
+} CornuPipelineStep;
+
+/* CORNU_ERR_UNSUPPORTED if a loss of an output needs more than the rows of a microbatch. */
+CornuStatus cornu__pipeline_check_loss(const CornuModel *model, const CornuLoss *loss,
+                                       const CornuMetricCall *call);
+
+/* Adds the gradients to sums; replaces them by these in a graph of their own, *graph, that ends by
+ * setting them to zero. */
+CornuStatus cornu__pipeline_sum(CornuModel *model, CornuStep *step, CornuGraph **graph,
+                                CornuTensor **d_w);
+
+/* All is recorded: cuts it. */
+CornuStatus cornu__pipeline_finish(CornuModel *model, CornuStep *step);
+
+#endif
