@@ -72,14 +72,15 @@ CornuStatus cornu__collective_fits(const CornuOpCall *call, int shards);
 CornuProgram *cornu__program_create(const struct CornuOpRules *const *rules);
 
 /* The ops recorded from now on replace this one: they have its scope, its origin, its number of
- * those kept apart and its part. */
+ * those kept apart and its part of what is computed again. */
 CornuStatus cornu__program_follow(CornuProgram *program, const CornuProgramOp *op);
 
 /*
  * What is computed twice on purpose, to be dropped in between: the ops recorded from now on never
- * become one with equal ops of another number, and if it is not 0 they run just before what reads
- * them (host/compile/plan/plan_late.c). So a weight is gathered forward and again backward. Ops
- * that read them are unlike as well, since their operands are. 0, as at first: equal ops are one.
+ * become one with equal ops of another number, nor do ops that read them, since their operands are
+ * unlike. So a weight is gathered forward and again backward, and what a layer computes is computed
+ * again for its gradients. Exchanges of shards with a number other than 0 run just before what reads
+ * them (host/compile/plan/plan_late.c). 0, as at first: equal ops are one.
  */
 static inline void cornu__program_apart(CornuProgram *program, int number)
 {

@@ -94,9 +94,6 @@ CornuTensor *cornu_op_broadcast(CornuTensor *x, CornuShape shape);
 /* The same elements in row-major order with another shape. One extent may be CORNU_NONE and is
  * inferred from the others. */
 CornuTensor *cornu_op_reshape(CornuTensor *x, CornuShape shape);
-/* x, but what is made of it is computed on its own, where equal ops on x are computed, too: JAX'
- * optimization_barrier. */
-CornuTensor *cornu_op_barrier(CornuTensor *x);
 /* Axis i of the result is axis axes[i] of x; `axes` has as many entries as x axes. */
 CornuTensor *cornu_op_transpose(CornuTensor *x, const int *axes);
 /* x[starts[i] : starts[i] + sizes[i]] along each axis */

@@ -89,18 +89,6 @@ const CornuOpRules cornu__reshape_rules = {
     reshape_type, CORNU_NO_FLOPS, CORNU_PRIMITIVE, reshape_reference,
 };
 
-/* barrier: x, but to compilers another value: what is made of it is not taken for the same as what
- * is made of x, so that it is computed again, and may be later. */
-static CornuStatus barrier_type(const CornuOpCall *call, CornuType *out)
-{
-    out[0] = call->in[0];
-    return CORNU_OK;
-}
-
-const CornuOpRules cornu__barrier_rules = {
-    barrier_type, CORNU_NO_FLOPS, CORNU_PRIMITIVE, reshape_reference,
-};
-
 /* transpose: axis i of the result is axis axes[i] of x. */
 static CornuStatus transpose_type(const CornuOpCall *call, CornuType *out)
 {

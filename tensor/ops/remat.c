@@ -3,8 +3,8 @@
  * their results, so that those of the forward pass need not be kept.
  *
  * What the part reads and does not make is kept, as its inputs. The ops that are recorded again
- * read it through a barrier, without which devices would find that they are computed already. What
- * is made of variables and constants alone, such as a weight in bf16, is kept like these, and a
+ * are kept apart from their equals (device/program_internal.h), which are computed already. What is
+ * made of variables and constants alone, such as a weight in bf16, is kept like these, and a
  * result that the backward pass reads already, as the input of what follows, too.
  *
  * Source: Chen et al., "Training Deep Nets with Sublinear Memory Cost", arXiv:1604.06174.
@@ -50,11 +50,9 @@ CornuStatus cornu__remat_open(CornuRemat *r, CornuGraph *graph, CornuTensor *con
                        .value_count = program->value_count };
     if (graph->remat_count == 0) return CORNU_OK;
     r->again = cornu__allocate(values, sizeof *r->again);
-    r->held = cornu__allocate(values, sizeof *r->held);
-    r->held_by = cornu__allocate(values, sizeof *r->held_by);
     r->parameter = cornu__allocate(values, sizeof *r->parameter);
     r->first = cornu__allocate((size_t)graph->remat_count + 1, sizeof *r->first);
-    if (!r->again || !r->held || !r->held_by || !r->parameter || !r->first)
+    if (!r->again || !r->parameter || !r->first)
         return CORNU_ERR_MEMORY;
     for (size_t i = 0; i < values; i++) r->again[i] = CORNU_NO_VALUE;
     for (int i = r->op_count - 1; i >= 0; i--) r->first[program->ops[i].remat] = i;
@@ -65,8 +63,6 @@ CornuStatus cornu__remat_open(CornuRemat *r, CornuGraph *graph, CornuTensor *con
 void cornu__remat_close(CornuRemat *r)
 {
     cornu__release(r->again);
-    cornu__release(r->held);
-    cornu__release(r->held_by);
     cornu__release(r->parameter);
     cornu__release(r->first);
 }
@@ -84,22 +80,6 @@ static void find_read(const CornuRemat *r, bool *read)
         for (int k = 0; k < op->in_count && needed; k++)
             read[cornu_program_operands(program, op)[k]] = true;
     }
-}
-
-/* What an op that is recorded again reads in place of the value. */
-static CornuStatus operand(CornuRemat *r, int part, CornuValue value, CornuValue *out)
-{
-    *out = r->again[value];
-    if (*out != CORNU_NO_VALUE) return CORNU_OK;
-    *out = value;
-    if (r->parameter[value]) return CORNU_OK;
-    if (r->held_by[value] != part) {
-        CORNU__TRY(cornu_program_record(r->graph->program, CORNU_OP_BARRIER, NULL, &value, 1,
-                                        &r->held[value]));
-        r->held_by[value] = part;
-    }
-    *out = r->held[value];
-    return CORNU_OK;
 }
 
 /* Computed again a value has the layout that the mesh gives it. */
@@ -131,10 +111,12 @@ static CornuStatus record_again(CornuRemat *r, int i, const bool *read)
         return CORNU_ERR_MEMORY;
     snprintf(scope, sizeof scope, "%s%sremat", op.scope, *op.scope ? "/" : "");
     status = cornu_graph_scope(r->graph, scope);
-    for (int k = 0; k < op.in_count && !status; k++)
-        status = operand(r, op.remat, cornu_program_operands(program, &op)[k], &in[k]);
+    cornu__program_apart(program, op.remat);
+    for (int k = 0; k < op.in_count; k++)
+        in[k] = cornu__remat_value(r, cornu_program_operands(program, &op)[k]);
     if (!status)
         status = cornu_program_record(program, op.id, &op.attributes, in, op.in_count, out);
+    cornu__program_apart(program, 0);
     for (int k = 0; k < op.out_count && !status; k++)
         if (!read[op.out_first + k]) {
             r->again[op.out_first + k] = out[k];

@@ -9,8 +9,6 @@ typedef struct {
     CornuTensor *const *d;         /* the gradient of each value so far, or NULL               */
     int                 op_count, value_count;   /* of the forward pass                        */
     CornuValue         *again;     /* by value: the same computed again, or CORNU_NO_VALUE     */
-    CornuValue         *held;      /* by value: it behind a barrier, of the part               */
-    int                *held_by;
     bool               *parameter; /* by value                                                 */
     int                *first;     /* by part: its first op; -1 once it is recorded again      */
 } CornuRemat;

@@ -35,15 +35,6 @@ static void reshape_gradient(const CornuRecorded *op, CornuTensor *const *d, Cor
 }
 CornuGradient *const cornu__reshape_gradient = reshape_gradient;
 
-CornuTensor *cornu_op_barrier(CornuTensor *x) { return cornu__record1(CORNU_OP_BARRIER, x); }
-
-static void barrier_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
-{
-    (void)op;
-    d_x[0] = d[0];
-}
-CornuGradient *const cornu__barrier_gradient = barrier_gradient;
-
 /* If x is a transpose itself: makes `axes` those of the transpose of its operand, which is
  * returned; else x. */
 static CornuTensor *before_transpose(CornuTensor *x, int64_t *axes)

@@ -632,7 +632,6 @@ static CornuStatus bound_step(BoundsStep *s)
     }
     case CORNU_OP_BROADCAST: case CORNU_OP_RESHAPE: case CORNU_OP_TRANSPOSE: case CORNU_OP_SLICE:
     case CORNU_OP_PAD: case CORNU_OP_CONCAT: case CORNU_OP_FLIP: case CORNU_OP_PACK:
-    case CORNU_OP_BARRIER:
     case CORNU_OP_ALL_REDUCE: case CORNU_OP_REDUCE_SCATTER: case CORNU_OP_ALL_GATHER:
     case CORNU_OP_SHARD_SLICE:  /* of one shard */
     case CORNU_OP_REDUCE_MAX:   /* the largest moves by no more than the largest bound */

@@ -90,11 +90,6 @@ static const OpCase rows[] = {
     { CORNU_OP_FLIP, { .axis = { 0 } }, .in = { T(BOOL, 2, 3, 1) }, .given = { D(1, 0, 0) },
       .out = { D(0, 0, 1) } },
     { CORNU_OP_FLIP, { .axis = { 2 } }, .in = { T(F32, 2, 2, 3) }, .refused = CORNU_ERR_ARGUMENT },
-
-    { CORNU_OP_BARRIER, .in = { T(F32, 2, 2, 3) }, .given = { D(1, 2, 3, 4, 5, 6) },
-      .out = { D(1, 2, 3, 4, 5, 6) }, .near = NEAR_EXACT, .differentiate = 1 },
-    { CORNU_OP_BARRIER, .in = { T(I64, 1, 3) }, .given = { D(1, -2, 3) },
-      .out = { D(1, -2, 3) } },
 };
 
 const OpCases op_cases_shape = { "shape", rows, sizeof rows / sizeof *rows };

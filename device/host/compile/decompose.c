@@ -15,7 +15,7 @@ CornuChoice cornu__choice(const CornuHost *host, const CornuProgram *program,
                           const CornuProgramOp *op)
 {
     switch (op->id) {
-    case CORNU_OP_CONSTANT: case CORNU_OP_RESHAPE: case CORNU_OP_BROADCAST: case CORNU_OP_BARRIER:
+    case CORNU_OP_CONSTANT: case CORNU_OP_RESHAPE: case CORNU_OP_BROADCAST:
         return CORNU_CHOICE_NOTHING;
     case CORNU_OP_SCAN: return CORNU_CHOICE_SCAN;
     default: break;

@@ -21,9 +21,13 @@ static void write_argument(CornuEmitter *e, const CornuProgram *program, int i, 
     if (alias >= 0) cornu__write(e, " {tf.aliasing_output = %d : i32}", alias);
 }
 
-/* Behind a barrier, so that XLA keeps apart what the program does. */
-static CornuName set_apart(CornuEmitter *e, CornuName x)
+/* An operand of an op that the program keeps apart stands behind a barrier, so that XLA keeps the op
+ * apart, too, unless it comes from others of the same number. */
+static CornuName set_apart(CornuEmitter *e, const CornuProgram *program, int apart,
+                           CornuValue value, CornuName x)
 {
+    const int from = program->values[value].op;
+    if (from >= 0 && program->ops[from].apart == apart) return x;
     const CornuName same = cornu__begin(e, "optimization_barrier", cornu__hlo_of(e, x), &x, 1);
     cornu__end(e, same, &x, 1);
     return same;
@@ -36,7 +40,8 @@ static void emit_op(CornuEmitter *e, const CornuProgram *program, const CornuPro
     CornuType         out_type[CORNU_MAX_OUTPUTS];
     for (int i = 0; i < op->in_count; i++)
         in[i] = names[cornu_program_operands(program, op)[i]];
-    for (int i = 0; i < op->in_count && op->apart; i++) in[i] = set_apart(e, in[i]);
+    for (int i = 0; i < op->in_count && op->apart; i++)
+        in[i] = set_apart(e, program, op->apart, cornu_program_operands(program, op)[i], in[i]);
     for (int i = 0; i < op->out_count; i++)
         out_type[i] = cornu_program_type(program, op->out_first + i);
     (*(*e->table)[op->id])(e, &(CornuEmitCall){ call, in, out_type, names + op->out_first,

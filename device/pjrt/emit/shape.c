@@ -18,12 +18,6 @@ static void reshape(CornuEmitter *e, const CornuEmitCall *call)
 }
 CornuEmit *const cornu__reshape_stablehlo = reshape;
 
-static void barrier(CornuEmitter *e, const CornuEmitCall *call)
-{
-    call->out[0] = cornu__hlo1(e, "optimization_barrier", call->in[0]);
-}
-CornuEmit *const cornu__barrier_stablehlo = barrier;
-
 static void transpose(CornuEmitter *e, const CornuEmitCall *call)
 {
     call->out[0] = cornu__hlo_transpose(e, call->in[0], call->op.attributes->permutation.axes);

@@ -399,7 +399,7 @@ static int count_ops(const CornuGraph *graph, CornuOpId id)
     return count;
 }
 
-/* d/dx of exp(sin(x)), of which sine and exponential are computed again behind one barrier, the
+/* d/dx of exp(sin(x)), of which sine and exponential are computed again, the
  * sine of a constant is not, and what follows reads the exponential that is kept. */
 static void gradients_of_parts(void **state)
 {
@@ -417,7 +417,7 @@ static void gradients_of_parts(void **state)
         if (again) cornu_graph_remat_end(graph);
         CornuTensor *loss = cornu_op_sum(cornu_op_multiply(y, y));
         assert_int_equal(cornu_gradients(loss, &in, 1, &d_in), CORNU_OK);
-        assert_int_equal(count_ops(graph, CORNU_OP_BARRIER), again);
+        assert_int_equal(cornu__program_most_apart(graph->program) > 0, again > 0);
         assert_int_equal(count_ops(graph, CORNU_OP_SIN), 2 + again);
         assert_int_equal(count_ops(graph, CORNU_OP_EXP), 1);
         cornu_graph_feed(in, cornu_array(given, CORNU_F32, 3));

@@ -30,7 +30,7 @@ bool cornu__is_view(const CornuProgram *program, const CornuProgramOp *op, Cornu
     const CornuValue  whole = cornu_program_operands(program, op)[0];
     *part = (CornuPart){ .whole = whole };
     switch (op->id) {
-    case CORNU_OP_RESHAPE: case CORNU_OP_BARRIER: return true;
+    case CORNU_OP_RESHAPE: return true;
     case CORNU_OP_SLICE:   return is_contiguous_slice(&call, &part->offset);
     case CORNU_OP_SHARD_SLICE:
         part->stride = cornu_type_bytes(cornu_program_type(program, op->out_first));

@@ -189,8 +189,8 @@ void cornu__plan_free(CornuPlan *plan);
 
 /* ---- part.c ---- */
 
-/* Whether the op's result is part of its operand's memory: a reshape, a barrier, a slice of leading
- * axes, a shard's slice of a value that all share. All parts start at multiples of 64 bytes. */
+/* Whether the op's result is part of its operand's memory: a reshape, a slice of leading axes, a
+ * shard's slice of a value that all share. All parts start at multiples of 64 bytes. */
 bool cornu__is_view(const CornuProgram *program, const CornuProgramOp *op, CornuPart *part);
 
 /* Whether an operand can be made as part of the op's result: of a pack, of a concat along the first

@@ -1,11 +1,13 @@
 /*
- * late: what is kept apart from its equals (program_internal.h) runs just before what reads it.
+ * late: what shards exchange apart from its equals (program_internal.h) is exchanged just before
+ * it is read.
  *
  * It was recorded again so that it need not be in memory from its first use to its last. But it
- * needs little that the program computes, often inputs alone, and so could run first of all. So it
- * waits for the other operands of its reader: the weights that a layer gathers for what the layers
- * before it compute. What these make of their gradients, slices of sums over shards, goes before it
- * too, so that whole gradients are not kept until the end.
+ * needs little that the program computes, often inputs alone, and so could run first of all; other
+ * ops that are apart run where they were recorded. So it waits for the other operands of its
+ * reader: the weights that a layer gathers for what the layers before it compute. What these make
+ * of their gradients, slices of sums over shards, goes before it too, so that whole gradients are
+ * not kept until the end.
  */
 #include <stdlib.h>
 
@@ -32,10 +34,16 @@ static int maker_of(const CornuPlanner *p, int step, int k)
     return maker == step ? -1 : maker;
 }
 
+static bool is_exchange_apart(const CornuProgramOp *op)
+{
+    return op->apart && cornu__is_collective(op->id);
+}
+
 static bool is_apart(const CornuPlan *plan, const CornuPlanStep *step)
 {
-    bool apart = step->op >= 0 && plan->program->ops[step->op].apart;
-    for (int k = 0; k < step->op_count; k++) apart |= plan->program->ops[step->ops[k]].apart != 0;
+    bool apart = step->op >= 0 && is_exchange_apart(&plan->program->ops[step->op]);
+    for (int k = 0; k < step->op_count; k++)
+        apart |= is_exchange_apart(&plan->program->ops[step->ops[k]]);
     return apart;
 }
 
