@@ -49,6 +49,7 @@ CornuStatus cornu_graph_scope(CornuGraph *graph, const char *name);
  *     cornu_graph_remat_end(graph);
  */
 void cornu_graph_remat_begin(CornuGraph *graph);
+/* Of the outermost begin ends the part. */
 void cornu_graph_remat_end(CornuGraph *graph);
 
 /* A value that cornu_graph_feed sets before a run; zeros until then. */

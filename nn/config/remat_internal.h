@@ -18,6 +18,7 @@ void              cornu__remat_release(const CornuRemat *remat);
 
 /* NULL is CORNU_REMAT_OFF. */
 CornuRematMode    cornu__remat_mode(const CornuRemat *remat);
+/* Of CORNU_REMAT_LARGER_THAN; and whether CORNU_REMAT_LIST_OF_LAYERS has the name. */
 int64_t           cornu__remat_threshold(const CornuRemat *remat);
 bool              cornu__remat_lists(const CornuRemat *remat, const char *name);
 

@@ -261,7 +261,7 @@ static void meshes_agree(void **state)
     (void)state;
     static const CornuLayoutRow rows[] = {
         { "dense/kernel", { NULL, "model" } }, { "dense/bias", { "model" } },
-        { "middle/kernel", { "model" } }, { 0 }
+        { "middle/kernel", { "model" } }, { "dense/output", { "batch", "model" } }, { 0 }
     };
     const CornuMesh mesh = cornu_device_mesh(.shape = { 2, 4 });
     CornuDevice    *device = cornu_device_open("cpu", .shards = 8, .threads = 2);
