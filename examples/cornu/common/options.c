@@ -55,7 +55,7 @@ static void fill_table(Table *table, Options *o)
         { "mesh", OPTION_TEXT, &o->mesh, "AXIS=N,...",
           "the shards as a mesh, such as batch=2,model=4, that cuts the model's weights", 0, 0,
           NULL },
-        { "layout", OPTION_TEXTS, &o->layout, "PATTERN=AXIS,...",
+        { "layout", OPTION_TEXTS, &o->layout, "PATTERN=AXES",
           "with --mesh: the axes that cut those of the weights of this name, or in whose names the "
           "regular expression is found, such as dense/kernel=,model; default by the layers' "
           "classes", 0, 0, NULL },
