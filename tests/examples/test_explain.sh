@@ -96,8 +96,8 @@ check "beside data parallelism" says '^Data parallelism [0-9.]* ms'
 explain mnist_cnn --mesh batch=1,model=8 --batch-size 64
 check "layouts are chosen for a mesh" says '^1\. (batch=1, model=8) [0-9.]* ms'
 check "and shown" says '^mnist_cnn on the mesh (batch=1, model=8)'
-check "a mesh has axes and shards" fails_with 'AXIS=SHARDS, such as batch=2,model=4, or auto' --mesh batch=x
-check "of which there are so many" fails_with '0 shards, expected 1 to' --mesh batch=0
+check "a mesh has axes and shards" fails_with 'expected AXIS=SHARDS, such as model=4' --mesh batch=x
+check "of which there are so many" fails_with 'of 1 to 1024' --mesh batch=0
 check "layouts need a mesh" fails_with 'layout without --mesh' --layout dense/kernel=model
 check "layouts name axes of it" fails_with 'has no axis "m"' --mesh batch=8 --layout dense/kernel=m
 check "and weights" fails_with 'is for none of its 10' --mesh batch=8 --layout tense/kernel=batch

@@ -23,15 +23,14 @@ static CornuStatus read_axis(const char *text, size_t length, int *extent, char 
     return CORNU_OK;
 }
 
-/* Without axes if there is no --mesh. */
-static CornuStatus read_mesh(const Options *options, CornuMesh *mesh)
+CornuStatus mesh_read(const char *text, CornuMesh *mesh)
 {
     *mesh = (CornuMesh){ .axes = 0 };
-    for (const char *at = options->mesh; at;) {
+    for (const char *at = text; at;) {
         const size_t length = strcspn(at, ",");
         if (mesh->axes == CORNU_MESH_AXES)
-            return cornu_error_set(CORNU_ERR_ARGUMENT, "--mesh %s: more than %d axes",
-                                   options->mesh, CORNU_MESH_AXES);
+            return cornu_error_set(CORNU_ERR_ARGUMENT, "--mesh %s: more than %d axes", text,
+                                   CORNU_MESH_AXES);
         if (read_axis(at, length, &mesh->extent[mesh->axes], mesh->name[mesh->axes]))
             return cornu_error_status();
         mesh->axes++;
@@ -43,7 +42,7 @@ static CornuStatus read_mesh(const Options *options, CornuMesh *mesh)
 int mesh_shards(const Options *options)
 {
     CornuMesh mesh;
-    return options->mesh && !read_mesh(options, &mesh) ? cornu_mesh_size(&mesh, ~0u) : 0;
+    return options->mesh && !mesh_read(options->mesh, &mesh) ? cornu_mesh_size(&mesh, ~0u) : 0;
 }
 
 bool mesh_is_given(const Options *options)
@@ -52,12 +51,6 @@ bool mesh_is_given(const Options *options)
 }
 
 /* ---- --layout ---- */
-
-/* A row for each --layout. The strings are in `text`, which is freed after them. */
-typedef struct {
-    CornuLayoutRow rows[OPTION_MAX_TEXTS + 1];
-    char          *text[OPTION_MAX_TEXTS];
-} Layouts;
 
 /* "PATTERN=AXIS,AXIS": an expression may have "=" in it, the names of axes may not. */
 static CornuStatus read_layout(char *text, CornuLayoutRow *row)
@@ -80,18 +73,19 @@ static CornuStatus read_layout(char *text, CornuLayoutRow *row)
     return CORNU_OK;
 }
 
-static CornuStatus read_layouts(const Options *options, Layouts *to)
+CornuStatus mesh_read_layouts(const OptionTexts *given, MeshLayouts *to)
 {
     CornuStatus status = CORNU_OK;
-    for (int i = 0; i < options->layout.count && !status; i++) {
-        to->text[i] = strdup(options->layout.text[i]);
+    *to = (MeshLayouts){ .text = { NULL } };
+    for (int i = 0; i < given->count && !status; i++) {
+        to->text[i] = strdup(given->text[i]);
         status = to->text[i] ? read_layout(to->text[i], &to->rows[i])
                              : cornu_error_set(CORNU_ERR_MEMORY, "no memory for --layout");
     }
     return status;
 }
 
-static void free_layouts(Layouts *layouts)
+void mesh_free_layouts(MeshLayouts *layouts)
 {
     for (int i = 0; i < OPTION_MAX_TEXTS; i++) free(layouts->text[i]);
 }
@@ -100,21 +94,21 @@ static void free_layouts(Layouts *layouts)
 
 CornuStatus mesh_check(const Options *options)
 {
-    CornuMesh mesh;
-    Layouts   layouts = { .text = { NULL } };
+    CornuMesh   mesh;
+    MeshLayouts layouts = { .text = { NULL } };
     if (!options->mesh)
         return options->layout.count == 0 ? CORNU_OK
             : cornu_error_set(CORNU_ERR_ARGUMENT, "--layout %s is of a mesh, expected --mesh "
                               "AXIS=SHARDS,... as well", options->layout.text[0]);
-    CornuStatus status = read_mesh(options, &mesh);
+    CornuStatus status = mesh_read(options->mesh, &mesh);
     if (status) return status;
     const int shards = cornu_mesh_size(&mesh, ~0u);
     if (options->shards && options->shards != shards)
         return cornu_error_set(CORNU_ERR_ARGUMENT, "--mesh %s has %d shards and --shards is %lld, "
                                "expected the same number, or one of both flags", options->mesh,
                                shards, (long long)options->shards);
-    status = read_layouts(options, &layouts);
-    free_layouts(&layouts);
+    status = mesh_read_layouts(&options->layout, &layouts);
+    mesh_free_layouts(&layouts);
     return status;
 }
 
@@ -136,11 +130,11 @@ CornuStatus mesh_lay_out(const Options *options, const CornuModel *model, CornuD
 {
     if (!mesh_is_given(options)) return CORNU_OK;
     CornuMesh       mesh;
-    Layouts         layouts = { .text = { NULL } };
+    MeshLayouts     layouts = { .text = { NULL } };
     CornuLayoutRow *chosen = NULL;
-    CornuStatus     status = read_mesh(options, &mesh);
+    CornuStatus     status = mesh_read(options->mesh, &mesh);
     if (!options->mesh) mesh = (CornuMesh){ 1, { cornu_device_shards(device) }, { "batch" } };
-    if (!status) status = read_layouts(options, &layouts);
+    if (!status) status = mesh_read_layouts(&options->layout, &layouts);
     if (!status && !options->layout.count && !(chosen = cornu_default_layout(model, mesh)))
         status = cornu_error_take();
     const CornuLayoutRow *rows = chosen ? chosen : layouts.rows;
@@ -148,6 +142,6 @@ CornuStatus mesh_lay_out(const Options *options, const CornuModel *model, CornuD
     if (!status && options->fully_sharded) status = cornu_device_shard_fully(device);
     if (!status) say(options, &mesh, rows, model);
     cornu_layout_free(chosen);
-    free_layouts(&layouts);
+    mesh_free_layouts(&layouts);
     return status;
 }

@@ -21,6 +21,19 @@
  * --layout without one or that is none. */
 CornuStatus mesh_check(const Options *options);
 
+/* The value of --mesh, or none without axes for NULL. */
+CornuStatus mesh_read(const char *text, CornuMesh *mesh);
+
+/* A row for each --layout, whose strings are in `text`. */
+typedef struct {
+    CornuLayoutRow rows[OPTION_MAX_TEXTS + 1];
+    char          *text[OPTION_MAX_TEXTS];
+} MeshLayouts;
+
+/* Free them also after a failure. */
+CornuStatus mesh_read_layouts(const OptionTexts *given, MeshLayouts *to);
+void        mesh_free_layouts(MeshLayouts *layouts);
+
 /* The number of shards of --mesh; 0 without. */
 int mesh_shards(const Options *options);
 

@@ -4,80 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/mesh_flags.h"
+
 /* ---- What is asked for ---- */
 
 static bool is_auto(const MeshFlags *flags) { return !strcmp(flags->mesh, "auto"); }
-
-/* One "model=4" of a mesh. */
-static bool read_axis(const char *text, size_t length, CornuMesh *mesh)
-{
-    const char  *equals = memchr(text, '=', length);
-    const size_t name = equals ? (size_t)(equals - text) : 0;
-    const size_t digits = equals ? strspn(equals + 1, "0123456789") : 0;
-    if (!name || name >= CORNU_MESH_NAME || digits < 1 || digits > 4 ||
-        name + 1 + digits != length || mesh->axes == CORNU_MESH_AXES)
-        return false;
-    memcpy(mesh->name[mesh->axes], text, name);
-    mesh->extent[mesh->axes++] = atoi(equals + 1);
-    return true;
-}
-
-static CornuStatus read_mesh(const char *text, CornuMesh *mesh)
-{
-    *mesh = (CornuMesh){ .axes = 0 };
-    for (const char *at = text; at;) {
-        const size_t length = strcspn(at, ",");
-        if (!read_axis(at, length, mesh))
-            return cornu_error_set(CORNU_ERR_ARGUMENT, "--mesh %s: expected up to %d times "
-                                   "AXIS=SHARDS, such as batch=2,model=4, or auto", text,
-                                   CORNU_MESH_AXES);
-        at = at[length] ? at + length + 1 : NULL;
-    }
-    return cornu_mesh_check(mesh);
-}
-
-/* Rows of a layout map, whose strings are in `text`. */
-typedef struct {
-    CornuLayoutRow rows[OPTION_MAX_TEXTS + 1];
-    char          *text[OPTION_MAX_TEXTS];
-} Layouts;
-
-/* "PATTERN=AXIS,AXIS": an expression may have "=" in it, the names of axes may not. */
-static CornuStatus read_layout(char *text, CornuLayoutRow *row)
-{
-    char *equals = strrchr(text, '='), *axis = equals ? equals + 1 : NULL;
-    if (!equals || equals == text)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--layout %s: expected PATTERN=AXIS,AXIS, such "
-                               "as dense/kernel=,model", text);
-    *equals = '\0';
-    row->pattern = text;
-    for (int i = 0; axis; i++) {
-        char *comma = strchr(axis, ',');
-        if (i == CORNU_MAX_RANK)
-            return cornu_error_set(CORNU_ERR_ARGUMENT, "--layout %s: more than %d axes", text,
-                                   CORNU_MAX_RANK);
-        if (comma) *comma = '\0';
-        row->axes[i] = *axis ? axis : NULL;
-        axis = comma ? comma + 1 : NULL;
-    }
-    return CORNU_OK;
-}
-
-static CornuStatus read_layouts(const MeshFlags *flags, Layouts *to)
-{
-    CornuStatus status = CORNU_OK;
-    for (int i = 0; i < flags->layouts.count && !status; i++) {
-        to->text[i] = strdup(flags->layouts.text[i]);
-        status = to->text[i] ? read_layout(to->text[i], &to->rows[i])
-                             : cornu_error_set(CORNU_ERR_MEMORY, "no memory for --layout");
-    }
-    return status;
-}
-
-static void free_layouts(Layouts *layouts)
-{
-    for (int i = 0; i < OPTION_MAX_TEXTS; i++) free(layouts->text[i]);
-}
 
 /* "v3-8" of --profile, or of --device tpu:v3-8. */
 static const char *profile_of(const MeshFlags *flags, const Options *options)
@@ -102,7 +33,7 @@ CornuStatus explain_mesh_check(const MeshFlags *flags, const Options *options)
     if (strcmp(options->device, "cpu") != 0 && strncmp(options->device, "tpu", 3) != 0)
         return cornu_error_set(CORNU_ERR_ARGUMENT, "--mesh, but the device is %s: expected "
                                "--device tpu, or one of its profiles", options->device);
-    return is_auto(flags) ? CORNU_OK : read_mesh(flags->mesh, &mesh);
+    return is_auto(flags) ? CORNU_OK : mesh_read(flags->mesh, &mesh);
 }
 
 /* ---- The answers ---- */
@@ -165,12 +96,12 @@ static CornuStatus show_chosen(const MeshFlags *flags, const Options *options,
 CornuStatus explain_mesh(const MeshFlags *flags, const Options *options,
                          const CornuExplainConfig *config)
 {
-    CornuMesh mesh = { .axes = 0 };
-    Layouts   layouts = { .text = { NULL } };
-    if (!is_auto(flags) && read_mesh(flags->mesh, &mesh)) return cornu_error_status();
+    CornuMesh   mesh = { .axes = 0 };
+    MeshLayouts layouts = { .text = { NULL } };
+    if (!is_auto(flags) && mesh_read(flags->mesh, &mesh)) return cornu_error_status();
     if (!flags->layouts.count) return show_chosen(flags, options, config, mesh);
-    CornuStatus status = read_layouts(flags, &layouts);
+    CornuStatus status = mesh_read_layouts(&flags->layouts, &layouts);
     if (!status) status = show(flags, options, config, mesh, layouts.rows, true);
-    free_layouts(&layouts);
+    mesh_free_layouts(&layouts);
     return status;
 }
