@@ -254,7 +254,7 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config)
         return status;
     }
     status = compile(&given, optimizer);
-    if (status == CORNU_ERR_MEMORY && model->compiled)
+    if (status == CORNU_ERR_MEMORY && model && model->compiled)
         model->when_compiled->advise(model, NULL, NULL);
     cornu__model_leave(model);
     return status;

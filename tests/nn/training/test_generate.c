@@ -290,7 +290,7 @@ static void the_published_network(void **state)
     assert_true(cornu_shape_equal(cornu_model_output_shape(model), cornu_shape(-1, 100, 256)));
     cornu_model_free(model);
     assert_null(cornu_text_preset("fast"));
-    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "expected full, quick or gpt");
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "expected full, quick, gpt or gpt_large");
 }
 
 int main(void)
