@@ -4,7 +4,11 @@
 #include "device_internal.h"
 #include "text/print.h"
 
-CornuMemory cornu_device_memory(const CornuDevice *device) { return device->memory; }
+CornuMemory cornu_device_memory(const CornuDevice *device)
+{
+    CORNU__NEED_OR(device, (CornuMemory){ .capacity = 0 });
+    return device->memory;
+}
 
 bool cornu__memory_fits(const CornuDevice *device, int64_t bytes)
 {

@@ -214,6 +214,7 @@ const char *cornu_device_description(const CornuDevice *device)
 const char *cornu_device_profile(const CornuDevice *device) { return device->profile; }
 const char *cornu_device_policy(const CornuDevice *device)
 {
+    CORNU__NEED_OR(device, NULL);
     return device->policy ? device->policy : "float32";
 }
 

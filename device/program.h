@@ -45,7 +45,7 @@ typedef struct {
     int             remat;                /* of a recorded program, the part that the backward
                                              pass computes again (tensor/graph.h); 0: none */
     int             apart;                /* ops that are alike but for this number are not made
-                                             one (cornu__program_apart) */
+                                             one (program_internal.h) */
 } CornuProgramOp;
 
 /* An output; unless `alias` is -1 it is written into that input's buffer, which is how a

@@ -46,9 +46,14 @@ static CornuStatus read_axes(const CornuMesh *mesh, const char *pattern, const c
     return CORNU_OK;
 }
 
-static CornuStatus read_row(const CornuMesh *mesh, const CornuLayoutRow *from, Row *row)
+static CornuStatus read_row(const CornuMesh *mesh, const CornuLayoutRow *rows, int number, Row *row)
 {
-    unsigned used = 0;
+    const CornuLayoutRow *from = &rows[number];
+    unsigned              used = 0;
+    for (int i = 0; i < number; i++)
+        if (!strcmp(rows[i].pattern, from->pattern))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "layout of %s: the map has it in rows %d and "
+                               "%d, expected once", from->pattern, i, number);
     for (int i = 0; i < CORNU_MAX_RANK; i++) {
         unsigned axes;
         CORNU__TRY(read_axes(mesh, from->pattern, from->axes[i], &axes));
@@ -79,7 +84,7 @@ CornuLayoutMap *cornu__layout_map(const CornuMesh *mesh, const CornuLayoutRow *r
         return cornu__null();
     }
     for (; map->count < count; map->count++)
-        if (read_row(mesh, &rows[map->count], &map->rows[map->count])) {
+        if (read_row(mesh, rows, map->count, &map->rows[map->count])) {
             map->count++;
             cornu__layout_map_free(map);
             return cornu__null();

@@ -6,6 +6,7 @@
 CornuStatus cornu_mesh_check(const CornuMesh *mesh)
 {
     int64_t shards = 1;
+    CORNU__NEED(mesh);
     if (mesh->axes < 0 || mesh->axes > CORNU_MESH_AXES)
         return cornu__fail(CORNU_ERR_ARGUMENT, "a mesh of %d axes, expected at most %d", mesh->axes,
                            CORNU_MESH_AXES);
@@ -26,6 +27,8 @@ CornuStatus cornu_mesh_check(const CornuMesh *mesh)
 
 int cornu_mesh_axis(const CornuMesh *mesh, const char *name)
 {
+    CORNU__NEED_OR(mesh, -1);
+    CORNU__NEED_OR(name, -1);
     for (int i = 0; i < mesh->axes; i++)
         if (!strcmp(mesh->name[i], name)) return i;
     return -1;
@@ -34,7 +37,9 @@ int cornu_mesh_axis(const CornuMesh *mesh, const char *name)
 const char *cornu_mesh_print(CornuMeshText *to, const CornuMesh *mesh)
 {
     size_t at = 0;
+    CORNU__NEED_OR(to, "");
     to->text[0] = '\0';
+    CORNU__NEED_OR(mesh, to->text);
     for (int i = 0; i < mesh->axes; i++)
         at += (size_t)snprintf(to->text + at, sizeof to->text - at, "%s%s=%d", i ? ", " : "(",
                                mesh->name[i], mesh->extent[i]);

@@ -522,6 +522,19 @@ static CornuStatus declare_inputs(Partition *p)
     return CORNU_OK;
 }
 
+/* What is written into slices differs from shard to shard, as they do: a constant is sliced. */
+static CornuStatus bring_output(Partition *p, const CornuProgramOutput *output, CornuLayout want,
+                                CornuValue *value)
+{
+    static const CornuLayout whole;
+    CORNU__TRY(bring(p, output->value, want, value));
+    if (!cornu__layout_axes(want) || p->to->values[*value].varies) return CORNU_OK;
+    CORNU__TRY(bring(p, output->value, whole, value));
+    for (int i = 0; i < CORNU_MAX_RANK; i++)
+        if (want.cut[i]) CORNU__TRY(exchange(p, CORNU_OP_SHARD_SLICE, want.cut[i], i, value));
+    return CORNU_OK;
+}
+
 static CornuStatus declare_outputs(Partition *p)
 {
     static const CornuLayout whole;
@@ -530,8 +543,8 @@ static CornuStatus declare_outputs(Partition *p)
     for (int i = 0; i < from->output_count; i++) {
         const CornuProgramOutput *output = &from->outputs[i];
         CornuValue                value;
-        CORNU__TRY(bring(p, output->value,
-                         output->alias < 0 ? whole : p->layouts[output->alias], &value));
+        CORNU__TRY(bring_output(p, output, output->alias < 0 ? whole : p->layouts[output->alias],
+                                &value));
         CORNU__TRY(cornu_program_output(p->to, value, output->alias));
     }
     return CORNU_OK;

@@ -42,34 +42,75 @@ int64_t train_updates(const TrainFlags *flags, int64_t steps)
     return each > 1 && steps > each ? steps / each : steps;
 }
 
-/* Enters the scope in which the model is made: --remat full, activations, larger_than,
- * larger_than=N, or names of layers, separated by commas. */
+enum { MOST_NAMES = 64, NAMES = 4096 };
+
+/* The names of --remat, separated by commas, in `list`. */
+static CornuStatus read_names(const char *given, char list[NAMES], const char **names)
+{
+    if (strlen(given) >= NAMES)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--remat: names of %zu characters, expected "
+                               "fewer than %d", strlen(given), NAMES);
+    strcpy(list, given);
+    int count = 0;
+    for (char *at = list; at; count++) {
+        if (count == MOST_NAMES)
+            return cornu_error_set(CORNU_ERR_ARGUMENT, "--remat: more than %d names", MOST_NAMES);
+        names[count] = at;
+        if ((at = strchr(at, ','))) *at++ = 0;
+    }
+    return CORNU_OK;
+}
+
+/* How --remat says which layers: full, activations, larger_than, larger_than=N, or their names. */
+static CornuStatus read_remat(const char *given, char list[NAMES], CornuRematConfig *config,
+                              const char **names)
+{
+    static const char larger[] = "larger_than=";
+    char             *end;
+    *config = (CornuRematConfig){ .mode = CORNU_REMAT_OFF, .layer_names = names };
+    if (!given || !strcmp(given, "none")) return CORNU_OK;
+    for (int mode = 0; mode < CORNU_REMAT_MODES; mode++)
+        if (mode != CORNU_REMAT_LIST_OF_LAYERS &&
+            !strcmp(given, cornu_remat_mode_name((CornuRematMode)mode))) {
+            config->mode = (CornuRematMode)mode;
+            return CORNU_OK;
+        }
+    if (strncmp(given, larger, sizeof larger - 1) != 0) {
+        config->mode = CORNU_REMAT_LIST_OF_LAYERS;
+        return read_names(given, list, names);
+    }
+    config->mode = CORNU_REMAT_LARGER_THAN;
+    config->output_size_threshold = strtoll(given + sizeof larger - 1, &end, 10);
+    if (config->output_size_threshold >= 1 && !*end) return CORNU_OK;
+    return cornu_error_set(CORNU_ERR_ARGUMENT, "--remat %s: expected larger_than=N, from 1 element "
+                           "on", given);
+}
+
+/* Enters the scope in which the model is made. */
 static CornuStatus enter_remat(const char *given)
 {
-    enum { MOST = 64 };
-    static const char larger[] = "larger_than=";
-    const char       *names[MOST + 1] = { NULL };
-    char              list[1024];
-    CornuRematConfig  config = { .mode = CORNU_REMAT_OFF, .layer_names = names };
-    snprintf(list, sizeof list, "%s", given ? given : "");
-    for (int mode = 0; mode < CORNU_REMAT_MODES && given; mode++)
-        if (!strcmp(given, cornu_remat_mode_name(mode))) config.mode = (CornuRematMode)mode;
-    if (given && !strncmp(given, larger, sizeof larger - 1)) {
-        config.mode = CORNU_REMAT_LARGER_THAN;
-        config.output_size_threshold = strtoll(given + sizeof larger - 1, NULL, 10);
-        if (config.output_size_threshold < 1)
-            return cornu_error_set(CORNU_ERR_ARGUMENT, "--remat %s: expected larger_than=N, from 1 "
-                                   "element on", given);
-    } else if (given && config.mode == CORNU_REMAT_OFF && strcmp(given, "none")) {
-        int count = 0;
-        config.mode = CORNU_REMAT_LIST_OF_LAYERS;
-        for (char *at = list; at && count < MOST; count++) {
-            names[count] = at;
-            if ((at = strchr(at, ','))) *at++ = 0;
-        }
-    }
+    const char      *names[MOST_NAMES + 1] = { NULL };
+    char             list[NAMES];
+    CornuRematConfig config;
+    if (read_remat(given, list, &config, names)) return cornu_error_status();
     cornu_remat_enter(&config);
     return cornu_error_status();
+}
+
+CornuStatus train_check_remat(const TrainFlags *flags, const CornuModel *model)
+{
+    const char      *names[MOST_NAMES + 1] = { NULL };
+    char             list[NAMES];
+    CornuRematConfig config;
+    if (read_remat(flags->remat, list, &config, names)) return cornu_error_status();
+    for (int i = 0; names[i]; i++)
+        if (!cornu_model_find_layer(model, names[i])) {
+            cornu_error_take();
+            return cornu_error_set(CORNU_ERR_ARGUMENT, "--remat %s: expected full, activations, "
+                                   "larger_than=N or names of layers, as %s has none called "
+                                   "\"%s\"", flags->remat, cornu_model_name(model), names[i]);
+        }
+    return CORNU_OK;
 }
 
 static CornuStatus train(Options *options, TrainFlags *flags)

@@ -26,6 +26,9 @@ typedef struct {
  * iteration of accumulated gradients as one. */
 int64_t train_updates(const TrainFlags *flags, int64_t steps);
 
+/* CORNU_ERR_ARGUMENT if --remat names a layer that the model does not have. */
+CornuStatus train_check_remat(const TrainFlags *flags, const CornuModel *model);
+
 /* Trains any model on the data of the flags. */
 CornuStatus train_own(Options *options, const TrainFlags *flags, const Subject *subject);
 

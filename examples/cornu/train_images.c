@@ -73,7 +73,8 @@ CornuStatus train_images(Options *options, const TrainFlags *flags,
     CornuTrainTest *data = device ? session_data(options, reference->load) : NULL;
     /* models/NAME.c says how the network is made. */
     CornuModel     *model = data ? reference->build(&(CornuNetworkConfig){ 0 }) : NULL;
-    CornuStatus     status = model && !mesh_lay_out(options, model, device)
+    CornuStatus     status = model && !train_check_remat(flags, model) &&
+                                     !mesh_lay_out(options, model, device)
                                  ? compile(options, flags, reference, model, data, device)
                                    : cornu_error_status();
     if (!status) status = cornu_summary(model);

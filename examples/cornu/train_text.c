@@ -166,7 +166,9 @@ static CornuStatus train(Run *run)
     if (open_data(run)) return cornu_error_status();
     run->model = cornu_text_network(.preset = run->preset, .vocabulary = run->text->vocabulary,
                                     .sequence_length = run->flags->sequence_length);
-    if (!run->model || mesh_lay_out(options, run->model, run->device)) return cornu_error_status();
+    if (!run->model || train_check_remat(run->flags, run->model) ||
+        mesh_lay_out(options, run->model, run->device))
+        return cornu_error_status();
     cornu_compile(run->model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
                   .optimizer = cornu_reference_optimizer(
                       &run->reference, train_updates(run->flags, steps(run)),

@@ -9,12 +9,13 @@
 /* ---- The step ---- */
 
 /* A copy with its step. A model that turns out not to train predicts, unless a loss was asked
- * for. */
+ * for; what a mesh makes of it is a question about training. */
 static CornuStatus make_subject(CornuExplanation *e)
 {
     const bool  runs = !e->config.mesh.axes;   /* a plan has no weights */
     CornuStatus status = cornu__explain_make(e, e->device, &e->probe, runs, &e->subject);
-    if (!status || !e->trains || e->config.loss || status == CORNU_ERR_MEMORY) return status;
+    if (!status || !e->trains || !runs || e->config.loss || status == CORNU_ERR_MEMORY)
+        return status;
     cornu__explain_note(e, "But it cannot be trained, so it predicts: %.300s",
                         cornu_error_message());
     e->trains = false;

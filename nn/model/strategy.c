@@ -70,6 +70,7 @@ CornuMesh cornu_device_mesh_from(const CornuDeviceMeshConfig *config)
 {
     static const char *const usual[CORNU_MESH_AXES] = { "batch", "model" };
     CornuMesh                mesh = { .axes = 0 };
+    CORNU__NEED_OR(config, mesh);
     while (mesh.axes < CORNU_MESH_AXES && config->shape[mesh.axes]) {
         const int   i = mesh.axes++;
         const char *name = config->axis_names[i] ? config->axis_names[i] : usual[i];
@@ -104,6 +105,7 @@ CornuStrategy *cornu_model_parallel_from(const CornuModelParallelConfig *config)
     if (!config->mesh.axes || !config->layout_map)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "model_parallel: %s is required",
                                 config->mesh.axes ? ".layout_map" : ".mesh");
+    if (cornu__fail_prefix(cornu_mesh_check(&config->mesh), "model_parallel")) return cornu__null();
     CornuStrategy *strategy = create_strategy("model_parallel", config->iterations_per_loop);
     if (!strategy) return NULL;
     strategy = with_device(strategy, cornu_device_open(
@@ -116,6 +118,7 @@ CornuStrategy *cornu_model_parallel_from(const CornuModelParallelConfig *config)
 CornuStrategy *cornu_fully_sharded_from(const CornuFullyShardedConfig *config)
 {
     CORNU__NEED_TO_MAKE(config);
+    if (cornu__fail_prefix(cornu_mesh_check(&config->mesh), "fully_sharded")) return cornu__null();
     const char *device = config->device ? config->device : "cpu";
     const int   size = config->mesh.axes ? cornu_mesh_size(&config->mesh, ~0u) : 0;
     CornuMesh   mesh = config->mesh;

@@ -224,6 +224,8 @@ rm g.safetensors h.safetensors labels.txt
 # ---- Less memory, and larger batches ----
 
 refuses 1 '--remat larger_than=0: expected larger_than=N' train mnist_cnn $small --remat larger_than=0
+refuses 1 '--remat larger_than=5x: expected larger_than=N' train mnist_cnn $small --remat larger_than=5x
+refuses 1 'mnist_cnn has none called "nope"' train mnist_cnn $small --remat dense,nope
 refuses 2 '--accumulate-steps is "0"' train mnist_cnn $small --accumulate-steps 0
 succeeds train mnist_cnn $small --save p.safetensors
 for mode in full activations larger_than=1000 dense,conv2d_1; do

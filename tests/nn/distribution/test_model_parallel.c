@@ -202,6 +202,10 @@ static const CornuLayoutRow sharded[] = {
 static CornuOptimizer *adam(void) { return cornu_adam(.learning_rate = 0.01); }
 static CornuOptimizer *sgd(void) { return cornu_sgd(.learning_rate = 0.1, .momentum = 0.9); }
 
+/* Slots that do not begin as zeros. */
+static CornuOptimizer *adagrad(void) { return cornu_adagrad(.learning_rate = 0.05); }
+static CornuOptimizer *ftrl(void) { return cornu_ftrl(.learning_rate = 0.05); }
+
 static CornuOptimizer *clipped(void)
 {
     return cornu_sgd(.learning_rate = 0.2, .global_clipnorm = 0.5);
@@ -219,6 +223,7 @@ static const Case cases[] = {
     { mlp, adam, mlp_cut, 2, 4, "cpu" },    { mlp, sgd, mlp_cut, 1, 8, "cpu" },
     { mlp, adam, mlp_cut, 8, 1, "cpu" },    { mlp, clipped, mlp_cut, 4, 2, "cpu" },
     { mlp, adam, sharded, 4, 1, "cpu" },    { mlp, sgd, sharded, 2, 2, "cpu" },
+    { mlp, adagrad, mlp_cut, 2, 4, "cpu" }, { mlp, ftrl, sharded, 4, 1, "cpu" },
     { cnn, sgd, cnn_cut, 2, 4, "cpu" },     { cnn, sgd, cnn_cut, 1, 8, "cpu" },
     { gpt, sgd, gpt_cut, 2, 4, "cpu" },     { gpt, sgd, gpt_cut, 1, 8, "cpu" },
     { gpt, adam, gpt_cut, 4, 2, "cpu" },    { mlp, sgd, mlp_cut, 2, 4, "tpu" },
@@ -567,6 +572,8 @@ static void errors(void **state)
                  "one");
     expect_error((CornuLayoutRow[]){ { "up/(", { "batch" } }, { 0 } },
                  "layout of up/(: expected a path or a regular expression");
+    expect_error((CornuLayoutRow[]){ { "up/bias", { "model" } }, { "up/bias", { NULL } }, { 0 } },
+                 "layout of up/bias: the map has it in rows 0 and 1, expected once");
 }
 
 /* A word or a label that there is not fails the step as without a mesh, whichever shard has it. */
