@@ -79,8 +79,8 @@ CornuStatus cornu__program_follow(CornuProgram *program, const CornuProgramOp *o
  * What is computed twice on purpose, to be dropped in between: the ops recorded from now on never
  * become one with equal ops of another number, nor do ops that read them, since their operands are
  * unlike. So a weight is gathered forward and again backward, and what a layer computes is computed
- * again for its gradients. Exchanges of shards with a number other than 0 run just before what reads
- * them (host/compile/plan/plan_late.c). 0, as at first: equal ops are one.
+ * again for its gradients. Exchanges of shards with a number other than 0 run just before what
+ * reads them (host/compile/plan/plan_late.c). 0, as at first: equal ops are one.
  */
 static inline void cornu__program_apart(CornuProgram *program, int number)
 {

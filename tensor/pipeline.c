@@ -152,7 +152,6 @@ CornuStatus cornu__pipeline_cut(CornuPipeline *p, const CornuLookup *stage_of, i
 {
     CORNU__TRY(cornu_timetable_make(&p->timetable, stages, microbatches, schedule));
     p->microbatches = microbatches;
-    p->schedule = schedule;
     CORNU__TRY(cornu__stages_cut(p->program, stage_of, stages, p->fed, &p->stages));
     CORNU__TRY(allocate_feeds(p));
     CORNU__TRY(allocate_crossings(p));
@@ -197,19 +196,14 @@ static CornuStatus run_task(CornuPipeline *p, const CornuPipelineTask *task)
 
 CornuStatus cornu__pipeline_run(CornuPipeline *p, int microbatches, int *at)
 {
-    CornuTimetable fewer = { .tasks = NULL };
-    const bool     all = microbatches == p->microbatches;
     *at = 0;
-    if (!all)
-        CORNU__TRY(cornu_timetable_make(&fewer, p->stages.stages, microbatches, p->schedule));
-    const CornuTimetable *t = all ? &p->timetable : &fewer;
-    CornuStatus           status = CORNU_OK;
-    for (int i = 0; i < t->count && !status; i++) {
-        *at = t->tasks[i].microbatch;
-        status = run_task(p, &t->tasks[i]);
+    for (int i = 0; i < p->timetable.count; i++) {
+        const CornuPipelineTask *task = &p->timetable.tasks[i];
+        if (task->microbatch >= microbatches) continue;
+        *at = task->microbatch;
+        CORNU__TRY(run_task(p, task));
     }
-    cornu_timetable_free(&fewer);
-    return status;
+    return CORNU_OK;
 }
 
 int64_t cornu__pipeline_stash(const CornuPipeline *p, int stage)

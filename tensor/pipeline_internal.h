@@ -11,7 +11,6 @@ typedef struct {
     CornuBuffer    **inputs;         /* of the program: of variables, and of what is fed */
     bool            *fed;            /* whether it is fed */
     int              microbatches;
-    CornuPipelineSchedule schedule;
     CornuTimetable   timetable;
     CornuStages      stages;
     CornuExecutable *executables[CORNU__MAX_PHASES];

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../../device/device_internal.h"
+#include "../model/default_layout_internal.h"
 #include "auto_layout_internal.h"
 
 /* ---- Weights ---- */
@@ -162,10 +163,7 @@ void cornu__cut_groups_free(CornuCutGroups *groups)
 CornuCutMesh cornu__cut_mesh(CornuMesh mesh)
 {
     const int    named = cornu_mesh_axis(&mesh, "batch"), data = named < 0 ? 0 : named;
-    int          model = cornu_mesh_axis(&mesh, "model");
-    CornuCutMesh cut = { .mesh = mesh, .data = data, .model = -1 };
-    if (model < 0 || model == data) model = mesh.axes - 1 - (data == mesh.axes - 1);
-    if (model >= 0 && mesh.extent[model] > 1) cut.model = model;
+    CornuCutMesh cut = { .mesh = mesh, .data = data, .model = cornu__mesh_model_axis(&mesh) };
     if (mesh.axes == 0 || mesh.extent[data] < 2) cut.data = -1;
     return cut;
 }
@@ -218,40 +216,20 @@ bool cornu__cut_divides(const CornuCutGroups *groups, const CornuCutMesh *mesh, 
 
 /* ---- Rows ---- */
 
-/* An expression that only this path matches; returns its end. */
-static char *write_pattern(char *to, const char *path)
-{
-    *to++ = '^';
-    for (; *path; *to++ = *path++)
-        if (strchr("\\^$.[]|()?*+{}", *path)) *to++ = '\\';
-    *to++ = '$';
-    *to++ = '\0';
-    return to;
-}
-
 CornuLayoutRow *cornu__cut_rows(const CornuCutGroups *groups, const CornuCutMesh *mesh,
                                 CornuCutting cutting)
 {
-    const int    count = cornu_model_weight_count(groups->model);
-    const size_t table = ((size_t)count + 1) * sizeof(CornuLayoutRow);
-    size_t       size = table + sizeof mesh->mesh.name;
-    for (int i = 0; i < count; i++)
-        size += 2 * strlen(cornu_model_weight(groups->model, i)->path) + 3;
-    CornuLayoutRow *rows = cornu__allocate(size, 1), *row = rows;
-    if (!rows) return cornu__null();
-    char(*names)[CORNU_MESH_NAME] = (char(*)[CORNU_MESH_NAME])((char *)rows + table);
-    char *end = (char *)names + sizeof mesh->mesh.name;
-    memcpy(names, mesh->mesh.name, sizeof mesh->mesh.name);
-    for (int i = 0; i < count; i++) {
+    CornuLayoutRows rows;
+    if (cornu__layout_rows(&rows, groups->model, &mesh->mesh)) return cornu__null();
+    for (int i = 0; i < cornu_model_weight_count(groups->model); i++) {
         const int      group = groups->group_of[i];
         const CornuCut cut = group < 0 ? CORNU_CUT_NOT : (CornuCut)cutting.of[group];
         const int      axis = cut_axis(groups, mesh, i, cut);
-        if (axis < 0) continue;
-        row->pattern = end;
-        row++->axes[axis] = names[mesh_axis_of(mesh, cut)];
-        end = write_pattern(end, cornu_model_weight(groups->model, i)->path);
+        if (axis >= 0)
+            cornu__layout_rows_add(&rows, cornu_model_weight(groups->model, i), axis,
+                                   mesh_axis_of(mesh, cut));
     }
-    return rows;
+    return rows.rows;
 }
 
 void cornu__cut_summary(const CornuCutGroups *groups, CornuCutting cutting, char *to, size_t size)

@@ -1,4 +1,4 @@
-#include "default_layout.h"
+#include "default_layout_internal.h"
 
 #include <string.h>
 
@@ -73,19 +73,9 @@ static Cut choose(const CornuWeight *weight, const Rule *rule, Cut before, int s
     return axis_of(weight, rule, OUTPUTS, slices) >= 0 ? OUTPUTS : WHOLE;
 }
 
-/* An expression that only this path matches; returns where it ends. */
-static char *write_pattern(char *to, const char *path)
-{
-    *to++ = '^';
-    for (; *path; *to++ = *path++)
-        if (strchr("\\^$.[]|()?*+{}", *path)) *to++ = '\\';
-    *to++ = '$';
-    *to++ = '\0';
-    return to;
-}
+/* ---- Rows ---- */
 
-/* -1: there is none, or it would cut into one slice. */
-static int model_axis(const CornuMesh *mesh)
+int cornu__mesh_model_axis(const CornuMesh *mesh)
 {
     int batch = cornu_mesh_axis(mesh, "batch"), axis = cornu_mesh_axis(mesh, "model");
     if (batch < 0) batch = 0;
@@ -93,20 +83,32 @@ static int model_axis(const CornuMesh *mesh)
     return axis >= 0 && mesh->extent[axis] > 1 ? axis : -1;
 }
 
-/* The name of the axis and the patterns lie after the rows. */
-static CornuLayoutRow *make_room(const CornuModel *model, const CornuMesh *mesh, int axis,
-                                 char **texts)
+CornuStatus cornu__layout_rows(CornuLayoutRows *to, const CornuModel *model, const CornuMesh *mesh)
 {
-    const int count = cornu_model_weight_count(model);
-    size_t    size = CORNU_MESH_NAME;
+    const int    count = cornu_model_weight_count(model);
+    const size_t table = ((size_t)count + 1) * sizeof(CornuLayoutRow);
+    size_t       size = table + sizeof mesh->name;
     for (int i = 0; i < count; i++) size += 2 * strlen(cornu_model_weight(model, i)->path) + 3;
-    const size_t    table = ((size_t)count + 1) * sizeof(CornuLayoutRow);
-    CornuLayoutRow *rows = cornu__allocate(table + size, 1);
-    if (!rows) return cornu__null();
-    *texts = (char *)rows + table;
-    if (axis >= 0) strcpy(*texts, mesh->name[axis]);
-    return rows;
+    to->rows = to->next = cornu__allocate(size, 1);
+    if (!to->rows) return CORNU_ERR_MEMORY;
+    to->names = (char(*)[CORNU_MESH_NAME])((char *)to->rows + table);
+    to->end = (char *)to->names + sizeof mesh->name;
+    memcpy(to->names, mesh->name, sizeof mesh->name);
+    return CORNU_OK;
 }
+
+void cornu__layout_rows_add(CornuLayoutRows *to, const CornuWeight *weight, int axis, int along)
+{
+    to->next->pattern = to->end;
+    to->next++->axes[axis] = to->names[along];
+    *to->end++ = '^';   /* an expression that only this path matches */
+    for (const char *at = weight->path; *at; *to->end++ = *at++)
+        if (strchr("\\^$.[]|()?*+{}", *at)) *to->end++ = '\\';
+    *to->end++ = '$';
+    *to->end++ = '\0';
+}
+
+/* ---- By class ---- */
 
 CornuLayoutRow *cornu_default_layout(const CornuModel *model, CornuMesh mesh)
 {
@@ -117,12 +119,11 @@ CornuLayoutRow *cornu_default_layout(const CornuModel *model, CornuMesh mesh)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "default_layout: %s has no weights yet, "
                                 "expected .input_shape, or cornu_model_build before",
                                 cornu_model_name(model));
-    char           *name = NULL;
-    const int       axis = model_axis(&mesh), slices = axis >= 0 ? mesh.extent[axis] : 1;
-    CornuLayoutRow *rows = make_room(model, &mesh, axis, &name), *row = rows;
-    if (!rows) return NULL;
-    char             *end = name + CORNU_MESH_NAME;
+    CornuLayoutRows   rows;
+    const int         axis = cornu__mesh_model_axis(&mesh);
+    const int         slices = axis >= 0 ? mesh.extent[axis] : 1;
     const CornuLayer *layer = NULL;
+    if (cornu__layout_rows(&rows, model, &mesh)) return cornu__null();
     Cut               cut = WHOLE, before = WHOLE;
     for (int i = 0; i < cornu_model_weight_count(model) && axis >= 0; i++) {
         const CornuWeight *weight = cornu_model_weight(model, i);
@@ -134,12 +135,9 @@ CornuLayoutRow *cornu_default_layout(const CornuModel *model, CornuMesh mesh)
             layer = weight->layer;
         }
         const int at = axis_of(weight, rule, cut, slices);
-        if (at < 0) continue;
-        row->pattern = end;
-        row++->axes[at] = name;
-        end = write_pattern(end, weight->path);
+        if (at >= 0) cornu__layout_rows_add(&rows, weight, at, axis);
     }
-    return rows;
+    return rows.rows;
 }
 
 void cornu_layout_free(CornuLayoutRow *rows) { cornu__release(rows); }

@@ -162,10 +162,10 @@ CornuStrategy *cornu_fully_sharded_from(const CornuFullyShardedConfig *config);
  * A pipeline: layers are dealt to stages, the rows of a batch to microbatches, and the stages train
  * on different microbatches at a time (device/mesh/timetable.h). Gradients are added over a batch
  * and applied once, so that training is that on whole batches but for the grouping of sums; only
- * BatchNormalization and SpectralNormalization go on by a microbatch at a time. The bits of the weights do not depend on the
- * stages and the schedule, as long as the microbatches are the same; .stages = 1 is plain gradient
- * accumulation. Evaluation and predictions are as without. pipeline_parallel.h shows what a model
- * became.
+ * BatchNormalization and SpectralNormalization go on by a microbatch at a time. The bits of the
+ * weights do not depend on the stages and the schedule, as long as the microbatches are the same;
+ * .stages = 1 is plain gradient accumulation. Evaluation and predictions are as without.
+ * pipeline_parallel.h shows what a model became.
  *
  *     CornuStrategy *pipeline = cornu_pipeline_parallel(.stages = 4, .microbatches = 8,
  *                                                       .schedule = CORNU_1F1B);

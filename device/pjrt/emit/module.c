@@ -21,8 +21,8 @@ static void write_argument(CornuEmitter *e, const CornuProgram *program, int i, 
     if (alias >= 0) cornu__write(e, " {tf.aliasing_output = %d : i32}", alias);
 }
 
-/* An operand of an op that the program keeps apart stands behind a barrier, so that XLA keeps the op
- * apart, too, unless it comes from others of the same number. */
+/* An operand of an op that the program keeps apart stands behind a barrier, so that XLA keeps the
+ * op apart, too, unless it comes from others of the same number. */
 static CornuName set_apart(CornuEmitter *e, const CornuProgram *program, int apart,
                            CornuValue value, CornuName x)
 {
