@@ -161,7 +161,7 @@ static CornuStatus choose_device(CornuExplanation *e)
     const int64_t fixed = cornu_model_batch_size(model);
     if (shards == 1) return CORNU_OK;
     if (cornu__model_rows(model, e->probe.inputs)) cornu_error_take();
-    const bool  dependent = model->rows == CORNU_ROWS_DEPENDENT, few = fixed > 0 && fixed < shards;
+    const bool  dependent = cornu__model_mixes_rows(model), few = fixed > 0 && fixed < shards;
     if (!e->function && !dependent && !few) return CORNU_OK;
     const char *why = e->function ? "without a batch there are no rows to deal"
                     : dependent ? "the rows of a batch depend on each other"

@@ -78,6 +78,8 @@ struct CornuLayer {
     bool                   numbered;    /* a model has assigned its generators */
     CornuVariable         *states[CORNU_MAX_LAYER_STATES]; /* NULL until first used */
     bool                   takes_integers; /* its class', or its inner layer's */
+    bool                   whole_batch; /* a row of its results depends on others, or on their
+                                           number, as that of a mean over axis 0 does */
     bool                   reverse;     /* of the call that is recorded: set by who records it */
     int64_t                lora_rank;   /* 0: none */
     double                 lora_alpha;

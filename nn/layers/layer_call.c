@@ -1,4 +1,4 @@
-/* Building and calling layers; the losses that they add. */
+/* Building and calling layers; the losses that they add. layer_trace.c finds the types of results. */
 #include "layer_internal.h"
 
 #include "../../device/device_internal.h"
@@ -64,113 +64,6 @@ static CornuStatus penalize_activity(CornuLayer *layer, const CornuCall *call, C
 
 /* ---- Building and calling ---- */
 
-static CornuStatus check_results(const CornuLayer *layer, CornuTensor *const *y, int count,
-                                 CornuType *out)
-{
-    CornuText text;
-    for (int i = 0; i < count; i++) {
-        out[i] = cornu_tensor_type(y[i]);
-        if (out[i].shape.rank < 1 || out[i].shape.extent[0] != 1)
-            return cornu__fail(CORNU_ERR_SHAPE, "%s: the output of a batch of one row is %s, "
-                               "expected one row",
-                               cornu_layer_name(layer), cornu_shape_print(&text, out[i].shape));
-        out[i].shape.extent[0] = CORNU_NONE;
-    }
-    return CORNU_OK;
-}
-
-/* Weights and arrays of a graph that is never run, wherever they are: values of their types, which
- * take no memory. */
-static CornuTensor *weight_of(void *context, const CornuWeight *weight)
-{
-    return cornu_op_constant(context, weight->type, 0.0);
-}
-
-static CornuTensor *array_of(void *context, CornuArray array)
-{
-    return cornu_op_constant(context, array.type, 0.0);
-}
-
-/* Traces the layer in a graph of the reference device for a batch of one row; unknown extents are
- * replaced by `unknown`. */
-static CornuStatus trace(CornuLayer *layer, const CornuType *in, int in_count, int64_t unknown,
-                         CornuType *out)
-{
-    CornuStatus  status = CORNU_OK;
-    CornuDevice *device = cornu_device_open("reference");
-    CornuGraph  *graph = cornu_graph_create(device);
-    const int    out_count = cornu_layer_outputs(layer);
-    if (graph) {
-        CornuTensor *x[CORNU_MAX_LAYER_TENSORS], *y[CORNU_MAX_LAYER_TENSORS];
-        CornuTensor *scalar = cornu_op_constant(graph, cornu_scalar(CORNU_I64), 1.0);
-        const CornuDescription types = { graph, weight_of, array_of };
-        CornuCall    call = { .graph = graph, .count = scalar, .total = scalar,
-                              .seed = scalar, .iteration = scalar, .position = scalar,
-                              .shapes_only = true, .description = &types };
-        for (int i = 0; i < in_count; i++) {
-            CornuType type = in[i];
-            type.shape.extent[0] = 1;
-            for (int k = 1; k < type.shape.rank; k++)
-                if (type.shape.extent[k] == CORNU_NONE) type.shape.extent[k] = unknown;
-            x[i] = cornu_op_constant(graph, type, 0.0);
-        }
-        if (cornu_layer_call_many(layer, &call, x, in_count, y, out_count))
-            status = check_results(layer, y, out_count, out);
-    }
-    const CornuStatus pending = cornu_error_take();
-    cornu_graph_free(graph);
-    cornu_device_close(device);
-    return pending ? pending : status;
-}
-
-/* Extents that differ between the outputs of two traces depend on an unknown one. */
-static CornuStatus compare(const CornuLayer *layer, CornuType *out, const CornuType *other)
-{
-    for (int i = 0; i < cornu_layer_outputs(layer); i++) {
-        CornuShape *shape = &out[i].shape;
-        if (shape->rank != other[i].shape.rank)
-            return cornu__fail(CORNU_ERR_SHAPE, "%s: the rank of its output depends on an "
-                               "unknown extent", cornu_layer_name(layer));
-        for (int k = 1; k < shape->rank; k++)
-            if (shape->extent[k] != other[i].shape.extent[k]) shape->extent[k] = CORNU_NONE;
-    }
-    return CORNU_OK;
-}
-
-bool cornu__shape_fits(CornuShape given, CornuShape want)
-{
-    bool fits = given.rank == want.rank;
-    for (int i = 1; i < want.rank && fits; i++)
-        fits = want.extent[i] == CORNU_NONE || given.extent[i] == want.extent[i];
-    return fits;
-}
-
-/* Unknown extents are replaced by two different numbers in turn, n and 2 n. As some layers refuse
- * long sequences (position_embedding, of 2 positions or more) and others short ones (a large
- * kernel, or networks for DNA, which crop 5,000 bases at each end), several pairs are tried. Powers
- * of two divide by the usual pools and strides. */
-CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_count,
-                               CornuType *out)
-{
-    static const int64_t tried[] = { 64, 512, 8, 4, 2, 1, 4096, 1 << 15, 1 << 18 };
-    CornuType    other[CORNU_MAX_LAYER_TENSORS];
-    CornuFailure failure = { .status = CORNU_OK };
-    bool         known = true;
-    if (layer->kind->types)
-        return cornu__fail_prefix(layer->kind->types(layer, in, in_count, out),
-                                  cornu_layer_name(layer));
-    for (int i = 0; i < in_count; i++)
-        for (int k = 1; k < in[i].shape.rank; k++) known &= in[i].shape.extent[k] != CORNU_NONE;
-    if (known) return trace(layer, in, in_count, 1, out);
-    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
-        CornuStatus status = trace(layer, in, in_count, tried[i], out);
-        if (!status) status = trace(layer, in, in_count, 2 * tried[i], other);
-        if (!status) return compare(layer, out, other);
-        if (!failure.status) cornu__failure_keep(&failure, status);
-    }
-    return cornu__failure_tell(&failure);
-}
-
 CornuStatus cornu__layer_build_inner(CornuLayer *layer, int i, CornuShape input)
 {
     CornuLayer *inner = layer->inner[i];
@@ -218,6 +111,7 @@ CornuStatus cornu_layer_build_many(CornuLayer *layer, const CornuShape *in, int 
     for (int i = 0; i < in_count; i++) types[i] = cornu_type_from(CORNU_F32, in[i]);
     CORNU__TRY(cornu__layer_trace(layer, types, in_count, out));
     layer->output = out[0].shape;
+    layer->output.extent[0] = CORNU_NONE;
     layer->built = true;
     return CORNU_OK;
 }

@@ -172,7 +172,7 @@ typedef struct {
     const void *family;      /* of classes that share their functions: what these tell them apart
                                 by; or NULL */
 
-    bool any_axis;           /* it may compute along axis 0: rows may depend on each other */
+    bool any_axis;           /* axis 0 is an axis like others: rows may depend on each other */
     bool consumes_masks;     /* Keras' call takes the masks off its first three inputs, so that a
                                 residual connection that adds one of them has no mask */
     bool normalizes;         /* its weights are read as f32 under any policy */

@@ -22,8 +22,13 @@ typedef struct CornuHostStage {
                          CornuType *out);
 } CornuHostStage;
 
-/* Whether row i of each output depends on row i of the inputs alone, so that batches may be cut. */
-typedef enum { CORNU_ROWS_UNKNOWN, CORNU_ROWS_INDEPENDENT, CORNU_ROWS_DEPENDENT } CornuRows;
+/* Whether row i of each output depends on row i of the inputs alone, so that batches may be cut
+ * and padded. */
+typedef enum {
+    CORNU_ROWS_UNKNOWN, CORNU_ROWS_INDEPENDENT,
+    CORNU_ROWS_BY_BATCH,    /* on the others of its batch: none is padded, or dealt over shards */
+    CORNU_ROWS_DEPENDENT    /* of a file's graph, which need not be of batches: none is cut */
+} CornuRows;
 
 /* A call of a model. The outputs of all calls, in order, are the model's values. */
 typedef struct {
@@ -163,7 +168,14 @@ static inline bool cornu__model_is_function(const CornuModel *model)
 
 static inline bool cornu__model_runs_once(const CornuModel *model)
 {
-    return CORNU__FULL(model->function || model->rows != CORNU_ROWS_INDEPENDENT, false);
+    return CORNU__FULL(model->function || model->rows == CORNU_ROWS_UNKNOWN ||
+                       model->rows == CORNU_ROWS_DEPENDENT, false);
+}
+
+/* Whether a row of a batch depends on others. */
+static inline bool cornu__model_mixes_rows(const CornuModel *model)
+{
+    return model->rows == CORNU_ROWS_BY_BATCH || model->rows == CORNU_ROWS_DEPENDENT;
 }
 
 /* CORNU_ERR_UNSUPPORTED for a function, CORNU_ERR_SHAPE for `batches` batches, -1: unknown, of one

@@ -2,19 +2,32 @@
  * or none. */
 #include "model_internal.h"
 
-static bool takes_any_axis(const CornuLayer *layer)
+/* Whether it, or a layer in it, is a node of a file's graph. */
+static bool is_of_graph(const CornuLayer *layer)
 {
-    bool takes = layer->kind->any_axis;
-    for (int i = 0; i < layer->inner_count && !takes; i++) takes = takes_any_axis(layer->inner[i]);
-    return takes;
+    bool is = layer->kind->types != NULL;
+    for (int i = 0; i < layer->inner_count && !is; i++) is = is_of_graph(layer->inner[i]);
+    return is;
+}
+
+static bool has_whole_batch(const CornuLayer *layer)
+{
+    bool has = layer->whole_batch;
+    for (int i = 0; i < layer->inner_count && !has; i++) has = has_whole_batch(layer->inner[i]);
+    return has;
 }
 
 CornuStatus cornu__model_rows(CornuModel *model, const CornuType *x)
 {
     if (cornu__model_is_function(model) || model->rows != CORNU_ROWS_UNKNOWN) return CORNU_OK;
-    if (CORNU__FULL(model->batch_size != 1 && takes_any_axis(&model->base), false))
-        return cornu__model_find_rows(model, x);
-    model->rows = CORNU_ROWS_INDEPENDENT;
+    const bool whole = has_whole_batch(&model->base);
+    const bool unclear = model->batch_size != 1 && (whole || is_of_graph(&model->base));
+    model->rows = CORNU__FULL(false, whole) ? CORNU_ROWS_BY_BATCH : CORNU_ROWS_INDEPENDENT;
+    if (!CORNU__FULL(unclear, false)) return CORNU_OK;
+    model->rows = CORNU_ROWS_UNKNOWN;
+    CORNU__TRY(cornu__model_find_rows(model, x));
+    /* Operations of Keras are of batches, which are cut as by Keras. */
+    if (whole && model->rows != CORNU_ROWS_INDEPENDENT) model->rows = CORNU_ROWS_BY_BATCH;
     return CORNU_OK;
 }
 

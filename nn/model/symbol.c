@@ -250,7 +250,7 @@ static CornuStatus make_call(CornuLayer *layer, CornuSymbol *const *in, int coun
     if (stage && count > 0) CORNU__TRY(stage->build(layer, types));
     CORNU__TRY(check_host(layer, in, count));
     for (int i = 0; i < count; i++)
-        if (in[i]->type.shape.rank < 1 && !layer->kind->types)
+        if (in[i]->type.shape.rank < 1 && !layer->kind->any_axis)
             return cornu__fail(CORNU_ERR_SHAPE, "%s: operand %d is a scalar, expected a batch as "
                                "axis 0", cornu_layer_name(layer), i);
     CORNU__TRY(cornu__layer_declare_weights(layer, shapes, count));

@@ -63,7 +63,7 @@ static CornuStatus prepare_one(Output *output, int i, CornuType type)
 
 int64_t cornu__rows_to_predict(const CornuModel *model, int64_t valid, int64_t batch)
 {
-    if (cornu__model_runs_once(model)) return valid;
+    if (cornu__model_runs_once(model) || cornu__model_mixes_rows(model)) return valid;
     const int64_t wanted = cornu_model_batch_size(model);
     if (wanted != CORNU_NONE) return wanted == valid ? valid : batch;
     int64_t rows = cornu_device_shards(model->device);
@@ -94,6 +94,7 @@ static CornuStatus run_batch(CornuModel *model, CornuDataLoader *loader, CornuSt
         int64_t *rows = &some[i].type.shape.extent[0];
         some[i] = in->arrays[i];
         if (mode == CORNU_STEP_PREDICT) *rows = cornu__rows_to_predict(model, valid, *rows);
+        else if (cornu__model_mixes_rows(model)) *rows = valid;
     }
     const CornuBatch  batch = { .arrays = some, .count = in->count, .valid = valid };
     const CornuArrays arrays = cornu__batch_arrays(model, &batch);

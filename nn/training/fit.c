@@ -152,7 +152,14 @@ static CornuStatus train_execution(Fit *fit, const CornuBatch *batch)
     while (batch) {
         CornuTrace *trace = cornu__trace_of(fit->model->trace, fit->at.step);
         CornuStep  *step;
-        const CornuArrays arrays = cornu__batch_arrays(fit->model, batch);
+        CornuArray  cut[CORNU_MAX_COMPONENTS];
+        CornuBatch  own = *batch;
+        for (int i = 0; i < batch->count && cornu__model_mixes_rows(fit->model); i++) {
+            cut[i] = batch->arrays[i];
+            cut[i].type.shape.extent[0] = batch->valid;   /* no row is padded */
+            own.arrays = cut;
+        }
+        const CornuArrays arrays = cornu__batch_arrays(fit->model, &own);
         cornu__phase(trace, "prepare");
         CORNU__TRY(cornu__step(fit->model, CORNU_STEP_TRAIN, &arrays, &step));
         cornu__phase(trace, "infeed");

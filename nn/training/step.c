@@ -258,7 +258,7 @@ static CornuStatus share_microbatches(const CornuModel *model, CornuStep *step)
     if (step->shards > 1)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: pipeline_parallel on a device of %d shards, "
                            "expected one", model->base.name, step->shards);
-    if (cornu__model_runs_once(model))
+    if (cornu__model_mixes_rows(model))
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: pipeline_parallel: rows depend on each "
                            "other: %s. Expected rows that microbatches can share",
                            model->base.name, model->dependence.text);
@@ -287,7 +287,8 @@ static CornuStatus share_rows(const CornuModel *model, CornuStep *step)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: a batch of %lld rows for %d shards, expected at "
                            "least one row for each", model->base.name, (long long)batch,
                            step->shards);
-    step->together = !cornu__step_runs_once(step) && cornu__model_runs_once(model);
+    step->together = !cornu__step_runs_once(step) &&
+                     (cornu__model_mixes_rows(model) || cornu__model_runs_once(model));
     if (step->together && step->shards > 1)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: rows depend on each other: %s. Expected a "
                            "device of one shard, %d shards would share the rows of a batch",
@@ -302,6 +303,10 @@ static CornuStatus finish_predictions(CornuStep *step)
         if (!once) step->predictions[i] = of_every_shard(step, step->predictions[i]);
         if (!step->predictions[i]) return cornu_error_take();
         step->outputs[i] = cornu_tensor_type(step->predictions[i]);
+        const int64_t rows = step->outputs[i].shape.rank ? step->outputs[i].shape.extent[0] : 0;
+        if (!once && rows != step->rows)
+            return cornu__fail(CORNU_ERR_SHAPE, "an output has %lld rows for a batch of %lld, "
+                               "expected as many", (long long)rows, (long long)step->rows);
         if (!once) step->outputs[i].shape.extent[0] = step->x_types[0].shape.extent[0];
         if (once && cornu_tensor_varies(step->predictions[i]))
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "an output differs from shard to shard");

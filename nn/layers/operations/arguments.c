@@ -92,13 +92,9 @@ int cornu__argument_list(const CornuOperands *o, const char *name, int at,
 static int check_axis(const CornuOperands *o, int64_t axis, int rank)
 {
     const int64_t from_front = axis < 0 ? axis + rank : axis;
-    if (from_front < 0 || from_front >= rank)
-        cornu__fail_null(CORNU_ERR_SHAPE, "%s: axis is %lld, the tensor has %d axes",
-                         cornu_layer_name(o->layer), (long long)axis, rank);
-    else if (from_front == 0)
-        cornu__operation_refuse(o, "works along axis 0, the batch, whose rows must stay apart");
-    else
-        return (int)from_front;
+    if (from_front >= 0 && from_front < rank) return (int)from_front;
+    cornu__fail_null(CORNU_ERR_SHAPE, "%s: axis is %lld, the tensor has %d axes",
+                     cornu_layer_name(o->layer), (long long)axis, rank);
     return -1;
 }
 
@@ -116,13 +112,25 @@ int64_t cornu__argument_axes(const CornuOperands *o, const char *name, int rank)
 {
     int64_t   axes[CORNU_MAX_RANK], bits = 0;
     const int count = cornu__argument_list(o, name, -1, axes);
-    if (count == -1)
-        cornu__operation_refuse(o, "works along all axes, also the batch, whose rows must stay "
-                                "apart");
+    if (count == -1) return (INT64_C(1) << rank) - 1;
     for (int i = 0; i < count; i++) {
         const int axis = check_axis(o, axes[i], rank);
         if (axis < 0) return 0;
         bits |= INT64_C(1) << axis;
     }
     return bits;
+}
+
+CornuTensor *cornu__flat_without_axis(const CornuOperands *o, CornuTensor *x)
+{
+    if (!x || cornu__argument(o, "axis", -1)) return x;
+    return cornu_op_reshape(x, cornu_shape(cornu_shape_count(cornu_tensor_shape(x))));
+}
+
+CornuTensor *cornu__with_axes(const CornuOperands *o, CornuTensor *y, CornuTensor *x, int axis)
+{
+    CornuShape ones = { .rank = cornu_tensor_shape(x).rank };
+    if (cornu__argument(o, "axis", -1)) return cornu__add_axis(y, axis);
+    for (int i = 0; i < ones.rank; i++) ones.extent[i] = 1;
+    return y ? cornu_op_reshape(y, ones) : NULL;
 }

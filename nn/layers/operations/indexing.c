@@ -35,13 +35,11 @@ static CornuTensor *sliced(const CornuOperands *o, CornuTensor *x, int axis, con
     if (step > 0) {
         const int64_t begin = bound(start, 0, n, 0, n), end = bound(stop, n, n, 0, n);
         if (begin == 0 && end == n && step == 1) return x;
-        if (axis == 0) return cornu__operation_refuse(o, "selects rows of the batch");
         if (end <= begin) return cornu__operation_refuse(o, "a slice is empty");
         return cornu__strided(x, axis, begin, ceil_divide(end - begin, step), step);
     }
     step = -step;
     const int64_t first = bound(start, n - 1, n, -1, n - 1), last = bound(stop, -1, n, -1, n - 1);
-    if (axis == 0) return cornu__operation_refuse(o, "reverses the rows of the batch");
     if (first <= last) return cornu__operation_refuse(o, "a slice is empty");
     return cornu__strided(cornu_op_flip(x, axis), axis, n - 1 - first,
                           ceil_divide(first - last, step), step);
@@ -50,7 +48,6 @@ static CornuTensor *sliced(const CornuOperands *o, CornuTensor *x, int axis, con
 static CornuTensor *element(const CornuOperands *o, CornuTensor *x, int axis, int64_t i)
 {
     const int64_t n = cornu_tensor_shape(x).extent[axis], at = i < 0 ? i + n : i;
-    if (axis == 0) return cornu__operation_refuse(o, "selects a row of the batch");
     if (at < 0 || at >= n)
         return cornu__fail_null(CORNU_ERR_SHAPE, "%s: element %lld of axis %d, which has %lld",
                                 cornu_layer_name(o->layer), (long long)i, axis, (long long)n);
@@ -78,7 +75,7 @@ static CornuTensor *get_items(const CornuOperands *o, CornuTensor *x, const json
         if (is_class(key, "__slice__")) x = sliced(o, x, axis++, key);
         else if (json_is_integer(key)) x = element(o, x, axis, json_integer_value(key));
         else if (is_class(key, "__ellipsis__")) axis += rank - used;
-        else if (json_is_null(key) && axis > 0) x = cornu__add_axis(x, axis++);
+        else if (json_is_null(key)) x = cornu__add_axis(x, axis++);
         else return cornu__operation_refuse(o, "an index is not available in this version; "
                                             "expected numbers, slices, ... and None");
     }
@@ -108,7 +105,6 @@ static CornuTensor *take_fixed(const CornuOperands *o, CornuTensor *x, int axis,
     enum { MOST = 4096 };
     const size_t count = json_array_size(places);
     if (json_is_integer(places)) return element(o, x, axis, json_integer_value(places));
-    if (axis == 0) return cornu__operation_refuse(o, "selects rows of the batch");
     if (count < 1 || count > MOST)
         return cornu__operation_refuse(o, "takes too many elements, or none");
     CornuTensor **parts = cornu__allocate(count, sizeof *parts);
@@ -127,7 +123,7 @@ static CornuTensor *take_fixed(const CornuOperands *o, CornuTensor *x, int axis,
     return y;
 }
 
-/* Rows of a constant table, by indices that the model computes. */
+/* Rows of a table, by indices that the model computes. */
 static CornuTensor *take_rows(const CornuOperands *o, CornuTensor *table, CornuTensor *indices)
 {
     if (!table || !indices) return NULL;
@@ -144,32 +140,40 @@ static CornuTensor *take_rows(const CornuOperands *o, CornuTensor *table, CornuT
     return cornu_op_reshape(cornu_op_gather(cornu_op_reshape(table, flat), indices), result);
 }
 
+/* Likewise along another axis: the axes of the indices take its place. */
+static CornuTensor *take_along(const CornuOperands *o, CornuTensor *x, int axis,
+                               CornuTensor *indices)
+{
+    int          axes[CORNU_MAX_RANK];
+    CornuTensor *y = take_rows(o, axis ? cornu__move_axis(x, axis, 0) : x, indices);
+    if (!y || axis == 0) return y;
+    const int rank = cornu_tensor_shape(y).rank, placed = cornu_tensor_shape(indices).rank;
+    for (int i = 0; i < rank; i++)
+        axes[i] = i < axis ? placed + i : i < axis + placed ? i - axis : i;
+    return cornu_op_transpose(y, axes);
+}
+
 CornuTensor *cornu__operation_take(const CornuOperands *o)
 {
-    CornuOperand  x;
+    CornuOperand  operand;
     const json_t *indices = cornu__argument(o, "indices", 1);
-    const json_t *given = cornu__argument(o, "x", 0);
-    if (!cornu__operand(o, "x", 0, &x)) return NULL;
-    if (!x.tensor) return cornu__operation_refuse(o, "expected a tensor");
-    const char *class_name = json_string_value(json_object_get(indices, "class_name"));
-    const int   rank = cornu_tensor_shape(x.tensor).rank;
-    int64_t     axis = cornu__argument_integer(o, "axis", -rank - 1);
-    if (axis < 0) axis += rank;
-    if (axis < 0 || axis >= rank) return cornu__operation_refuse(o, "expected an axis");
+    if (!cornu__operand(o, "x", 0, &operand)) return NULL;
+    if (!operand.tensor) return cornu__operation_refuse(o, "expected a tensor");
+    CornuTensor *x = cornu__flat_without_axis(o, operand.tensor);
+    const char  *class_name = json_string_value(json_object_get(indices, "class_name"));
+    const int    axis = x ? cornu__argument_axis(o, "axis", cornu_tensor_shape(x).rank, 0) : -1;
+    if (axis < 0) return NULL;
     if (class_name && (!strcmp(class_name, "__numpy__") || !strcmp(class_name, "__tensor__")))
         indices = json_object_get(json_object_get(indices, "config"), "value");
-    if (is_class(indices, "__keras_tensor__")) {
-        if (axis == 0 && !is_class(given, "__keras_tensor__"))
-            return take_rows(o, x.tensor, cornu__operand_tensor(o, "indices", 1));
-        return cornu__operation_refuse(o, "its indices must be constants; see take_along_axis");
-    }
-    return take_fixed(o, x.tensor, (int)axis, indices);
+    if (is_class(indices, "__keras_tensor__"))
+        return take_along(o, x, axis, cornu__operand_tensor(o, "indices", 1));
+    return take_fixed(o, x, axis, indices);
 }
 
 /* x times a one where an element of the axis is the wanted one, summed. */
 CornuTensor *cornu__operation_take_along_axis(const CornuOperands *o)
 {
-    CornuTensor *x = cornu__operand_x(o);
+    CornuTensor *x = cornu__flat_without_axis(o, cornu__operand_x(o));
     CornuTensor *indices = x ? cornu__operand_tensor(o, "indices", 1) : NULL;
     if (!indices) return NULL;
     const CornuType type = cornu_tensor_type(x);

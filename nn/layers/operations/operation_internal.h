@@ -134,13 +134,18 @@ CornuDtype cornu__argument_dtype(const CornuOperands *o, const char *name, Cornu
 int cornu__argument_list(const CornuOperands *o, const char *name, int at,
                          int64_t numbers[CORNU_MAX_RANK]);
 
-/* An axis of a tensor of this rank, counted from the front; -1 with a pending error if it is the
- * batch or does not exist. `usual` if the argument is absent or null. */
+/* An axis of a tensor of this rank, counted from the front; -1 with a pending error if it does not
+ * exist. `usual` if the argument is absent or null. */
 int cornu__argument_axis(const CornuOperands *o, const char *name, int rank, int usual);
 
-/* Axes as bits. Absent or null, they are all axes, which includes the batch: 0 with a pending
- * error, as for any axis that is the batch. */
+/* Axes as bits. Absent or null, they are all axes; 0, with a pending error, if one does not
+ * exist. */
 int64_t cornu__argument_axes(const CornuOperands *o, const char *name, int rank);
+
+/* x, or all of its elements in a row if no "axis" is given: what None is to most functions. */
+CornuTensor *cornu__flat_without_axis(const CornuOperands *o, CornuTensor *x);
+/* y, that such a function of x has reduced along an axis, with keepdims. */
+CornuTensor *cornu__with_axes(const CornuOperands *o, CornuTensor *y, CornuTensor *x, int axis);
 
 /* ---- Operands: tensors and constants ---- */
 

@@ -10,7 +10,7 @@
     { .class_name = #name, .size = sizeof(CornuOperation), .build_many = cornu__operation_build, \
       .call_many = cornu__operation_call, .mask_many = cornu__operation_mask,                  \
       .outputs = cornu__operation_outputs, .free = cornu__operation_free,                      \
-      .keeps_dtypes = true }
+      .keeps_dtypes = true, .any_axis = true }
 #define OPERATION(module, name, rule) { KIND(name), #module, cornu__operation_##rule, NULL },
 #define OPERATION_MANY(module, name, rule) \
     { KIND(name), #module, cornu__operation_##rule, cornu__operation_##rule##_count },

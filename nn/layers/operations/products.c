@@ -50,18 +50,25 @@ CornuTensor *cornu__operation_matmul(const CornuOperands *o)
     return cornu__operand_pair(o, false, &a, &b) ? multiplied(a, b) : NULL;
 }
 
-/* numpy.dot with a constant, or of a vector: the other cases would pair rows of the batch. */
+/* numpy.dot: the last axis of a with the last but one of b, whose other axes follow those of a. */
 CornuTensor *cornu__operation_dot(const CornuOperands *o)
 {
     CornuTensor *a, *b;
     if (!cornu__operand_pair(o, false, &a, &b)) return NULL;
     const int m = cornu_tensor_shape(a).rank, n = cornu_tensor_shape(b).rank;
     if (m == 0 || n == 0) return cornu_op_multiply(a, b);
-    const char *given = json_string_value(json_object_get(json_array_get(o->args, 1),
-                                                          "class_name"));
-    if (n > 2 || (given && !strcmp(given, "__keras_tensor__")))
-        return cornu__operation_refuse(o, "of two tensors would mix rows of the batch");
-    return multiplied(a, b);
+    if (n <= 2) return multiplied(a, b);
+    const CornuShape of_a = cornu_tensor_shape(a), of_b = cornu_tensor_shape(b);
+    const int64_t    summed = of_b.extent[n - 2];
+    CornuShape       result = { .rank = m + n - 2 };
+    if (result.rank > CORNU_MAX_RANK)
+        return cornu__operation_refuse(o, "its result has too many axes");
+    for (int i = 0; i < m - 1; i++) result.extent[i] = of_a.extent[i];
+    for (int i = 0; i < n - 2; i++) result.extent[m - 1 + i] = of_b.extent[i];
+    result.extent[result.rank - 1] = of_b.extent[n - 1];
+    b = cornu_op_reshape(cornu__move_axis(b, n - 2, 0),
+                         cornu_shape(summed, cornu_shape_count(of_b) / summed));
+    return b ? cornu_op_reshape(multiplied(a, b), result) : NULL;
 }
 
 /* ---- einsum ---- */
@@ -220,9 +227,6 @@ CornuTensor *cornu__operation_einsum(const CornuOperands *o)
     for (int k = 0; k < out.count; k++)
         if (!has(&terms[0], out.letter[k]) && !(count == 2 && has(&terms[1], out.letter[k])))
             return cornu__operation_refuse(o, "a subscript of the result is in no tensor");
-    if (out.count < 1 || out.letter[0] != terms[0].letter[0])
-        if (json_is_object(json_array_get(o->args, 0)) && count == 1)
-            return cornu__operation_refuse(o, "must keep the batch, axis 0, in its place");
     if (count == 2) return contract(x[0], x[1], &terms[0], &terms[1], &out);
     CornuTensor *y = sum_own(x[0], &terms[0], NULL, &out);
     return y ? ordered(y, &terms[0], out.letter, out.count) : NULL;

@@ -1,4 +1,4 @@
-/* Operations that reduce axes, or add up along one. The batch is never one of them. */
+/* Operations that reduce axes, or add up along one. */
 #include "operation_internal.h"
 
 #include "../../../tensor/functions/functions_internal.h"
@@ -166,12 +166,12 @@ CornuTensor *cornu__operation_norm(const CornuOperands *o)
 
 static CornuTensor *position(const CornuOperands *o, CornuTensor *(*of)(CornuTensor *, int))
 {
-    CornuTensor *x = cornu__operand_x(o);
+    CornuTensor *given = cornu__operand_x(o), *x = cornu__flat_without_axis(o, given);
     const int    axis = x ? cornu__argument_axis(o, "axis", cornu_tensor_shape(x).rank, 0) : -1;
     if (axis < 0) return NULL;
     if (cornu_tensor_type(x).dtype == CORNU_BOOL) x = cornu_op_convert(x, CORNU_I32);
     CornuTensor *y = of(x, axis);
-    return cornu__argument_flag(o, "keepdims") ? cornu__add_axis(y, axis) : y;
+    return cornu__argument_flag(o, "keepdims") ? cornu__with_axes(o, y, given, axis) : y;
 }
 
 CornuTensor *cornu__operation_argmax(const CornuOperands *o)
@@ -192,6 +192,7 @@ typedef CornuTensor *Combine(CornuTensor *a, CornuTensor *b);
 static CornuTensor *accumulated(const CornuOperands *o, CornuTensor *x, Combine *combine,
                                 double neutral)
 {
+    x = cornu__flat_without_axis(o, x);
     if (!x) return NULL;
     const CornuShape shape = cornu_tensor_shape(x);
     const int        axis = cornu__argument_axis(o, "axis", shape.rank, 0);
@@ -223,7 +224,7 @@ CornuTensor *cornu__operation_prod(const CornuOperands *o)
     bool         keep;
     if (!reduced(o, x, &axes, &keep)) return NULL;
     if (cornu_tensor_type(x).dtype == CORNU_BOOL) x = cornu_op_convert(x, CORNU_I32);
-    for (int axis = cornu_tensor_shape(x).rank - 1; axis > 0 && x; axis--) {
+    for (int axis = cornu_tensor_shape(x).rank - 1; axis >= 0 && x; axis--) {
         if (!(axes >> axis & 1)) continue;
         x = cornu__product(x, axis);
         if (!keep) x = cornu__drop_axis(x, axis);

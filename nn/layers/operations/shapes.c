@@ -1,4 +1,4 @@
-/* Operations that move elements: axes, shapes, joining and splitting. The batch stays axis 0. */
+/* Operations that move elements: axes, shapes, joining and splitting. */
 #include "operation_internal.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ CornuTensor *cornu__broadcast_to(CornuTensor *x, CornuShape shape)
 
 /* ---- Shapes ---- */
 
-/* The rows of the batch must stay what they are: only what follows axis 0 is reshaped. */
+/* One extent may be -1, which is what is left. So may the first one beside another: it stays. */
 CornuTensor *cornu__operation_reshape(const CornuOperands *o)
 {
     CornuTensor *x = cornu__operand_x(o);
@@ -22,20 +22,24 @@ CornuTensor *cornu__operation_reshape(const CornuOperands *o)
     const int    count = cornu__argument_list(o, "newshape", 1, extents);
     if (!x || count < 0) return NULL;
     const CornuShape from = cornu_tensor_shape(x);
+    const int64_t    all = cornu_shape_count(from);
     CornuShape       to = { .rank = count };
-    int64_t          row = 1, known = 1;
-    bool             open = false;
-    for (int i = 1; i < from.rank; i++) row *= from.extent[i];
-    for (int i = 1; i < count; i++) {
-        to.extent[i] = extents[i];
-        if (extents[i] == -1) open = true;
-        else known *= extents[i];
+    int64_t          known = 1;
+    int              open = 0;
+    for (int i = 1; i < count; i++) open += extents[i] == -1;
+    for (int i = 0; i < count; i++) {
+        to.extent[i] = i == 0 && extents[i] == -1 && open && from.rank > 0 ? from.extent[0]
+                                                                           : extents[i];
+        known *= to.extent[i] == -1 ? 1 : to.extent[i];
     }
-    const bool kept = count > 0 && (open ? known > 0 && row % known == 0 : known == row);
-    if (!kept)
-        return cornu__operation_refuse(o, "its new shape mixes rows of the batch, which must stay "
-                                       "apart");
-    to.extent[0] = from.extent[0];
+    for (int i = 0; i < count && known > 0; i++)
+        if (to.extent[i] == -1) to.extent[i] = all / known;
+    if (cornu_shape_count(to) != all || open > 1) {
+        CornuText a, b;
+        return cornu__fail_null(CORNU_ERR_SHAPE, "%s: %s cannot be reshaped to %s",
+                                cornu_layer_name(o->layer), cornu_shape_print(&a, from),
+                                cornu_shape_print(&b, to));
+    }
     return cornu_op_reshape(x, to);
 }
 
@@ -49,17 +53,16 @@ CornuTensor *cornu__operation_expand_dims(const CornuOperands *o)
     bool      added[2 * CORNU_MAX_RANK] = { false };
     for (int i = 0; i < count; i++) {
         const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
-        if (axis < 1 || axis >= rank)
-            return cornu__operation_refuse(o, axis ? "its axis does not exist"
-                                                   : "adds an axis before the batch");
+        if (axis < 0 || axis >= rank)
+            return cornu__operation_refuse(o, "its axis does not exist");
         added[axis] = true;
     }
-    for (int axis = 1; axis < rank; axis++)
+    for (int axis = 0; axis < rank; axis++)
         if (added[axis]) x = cornu__add_axis(x, axis);
     return x;
 }
 
-/* Without axes all extents of 1 are dropped, except the batch. */
+/* Without axes all extents of 1 are dropped. */
 CornuTensor *cornu__operation_squeeze(const CornuOperands *o)
 {
     CornuTensor *x = cornu__operand_x(o);
@@ -68,7 +71,7 @@ CornuTensor *cornu__operation_squeeze(const CornuOperands *o)
     const bool       given = cornu__argument(o, "axis", -1) != NULL;
     const int64_t    axes = given ? cornu__argument_axes(o, "axis", shape.rank) : 0;
     if (cornu_error_pending()) return NULL;
-    for (int axis = shape.rank - 1; axis > 0; axis--) {
+    for (int axis = shape.rank - 1; axis >= 0; axis--) {
         if (given ? !(axes >> axis & 1) : shape.extent[axis] != 1) continue;
         if (shape.extent[axis] != 1)
             return cornu__operation_refuse(o, "the extent of its axis is not 1");
@@ -99,8 +102,8 @@ CornuTensor *cornu__operation_transpose(const CornuOperands *o)
     if (count == -2) return NULL;
     for (int i = 0; i < rank; i++)
         axes[i] = count < 0 ? rank - 1 - i : (int)(given[i] < 0 ? given[i] + rank : given[i]);
-    if ((count >= 0 && count != rank) || axes[0] != 0)
-        return cornu__operation_refuse(o, "must keep the batch, axis 0, in its place");
+    if (count >= 0 && count != rank)
+        return cornu__operation_refuse(o, "expected a place for each axis");
     return cornu_op_transpose(x, axes);
 }
 
@@ -140,8 +143,6 @@ CornuTensor *cornu__operation_moveaxis(const CornuOperands *o)
         while (moved[next]) next++;
         axes[i] = next++;
     }
-    if (axes[0] != 0)
-        return cornu__operation_refuse(o, "must keep the batch, axis 0, in its place");
     return cornu_op_transpose(x, axes);
 }
 
@@ -151,7 +152,7 @@ CornuTensor *cornu__operation_flip(const CornuOperands *o)
     if (!x) return NULL;
     const int     rank = cornu_tensor_shape(x).rank;
     const int64_t axes = cornu__argument_axes(o, "axis", rank);
-    for (int axis = 1; axis < rank && axes; axis++)
+    for (int axis = 0; axis < rank && axes; axis++)
         if (axes >> axis & 1) x = cornu_op_flip(x, axis);
     return axes ? x : NULL;
 }
@@ -169,8 +170,8 @@ CornuTensor *cornu__operation_roll(const CornuOperands *o)
              : cornu__operation_refuse(o, "expected an axis for each shift");
     for (int i = 0; i < axis_count; i++) {
         const int axis = (int)(axes[i] < 0 ? axes[i] + shape.rank : axes[i]);
-        if (axis < 1 || axis >= shape.rank)
-            return cornu__operation_refuse(o, "must leave the batch, axis 0, in its place");
+        if (axis < 0 || axis >= shape.rank)
+            return cornu__operation_refuse(o, "its axis does not exist");
         const int64_t n = shape.extent[axis];
         const int64_t by = ((shifts[count == 1 ? 0 : i] % n) + n) % n;
         if (by == 0) continue;
@@ -187,7 +188,7 @@ CornuTensor *cornu__operation_concatenate(const CornuOperands *o)
     CornuTensor *x[CORNU_MAX_LAYER_TENSORS];
     const int    count = cornu__operand_list(o, "xs", 0, x);
     if (count < 1) return NULL;
-    const int axis = cornu__argument_axis(o, "axis", cornu_tensor_shape(x[0]).rank, 0);
+    const int axis = cornu__argument_axis(o, "axis", cornu_tensor_shape(x[0]).rank, -1);
     return axis < 0 ? NULL : cornu_op_concat(x, count, axis);
 }
 
@@ -208,9 +209,7 @@ CornuTensor *cornu__operation_hstack(const CornuOperands *o)
     CornuTensor *x[CORNU_MAX_LAYER_TENSORS];
     const int    count = cornu__operand_list(o, "xs", 0, x);
     if (count < 1) return NULL;
-    if (cornu_tensor_shape(x[0]).rank < 2)
-        return cornu__operation_refuse(o, "would join tensors along the batch");
-    return cornu_op_concat(x, count, 1);
+    return cornu_op_concat(x, count, cornu_tensor_shape(x[0]).rank < 2 ? 0 : 1);
 }
 
 /* ---- Splitting ---- */
@@ -285,7 +284,7 @@ int cornu__operation_unstack_count(const CornuOperands *o, CornuShape x)
     const int64_t num = cornu__argument_integer(o, "num", 0);
     int64_t       axis = cornu__argument_integer(o, "axis", 0);
     if (axis < 0) axis += x.rank;
-    return num ? (int)num : axis > 0 && axis < x.rank ? (int)x.extent[axis] : 1;
+    return num ? (int)num : axis >= 0 && axis < x.rank ? (int)x.extent[axis] : 1;
 }
 
 /* ---- Repeating and padding ---- */
@@ -314,7 +313,8 @@ CornuTensor *cornu__operation_repeat(const CornuOperands *o)
     int64_t      times[CORNU_MAX_RANK];
     const int    count = cornu__argument_list(o, "repeats", 1, times);
     if (!x || count < 0) return NULL;
-    const int axis = cornu__argument_axis(o, "axis", cornu_tensor_shape(x).rank, 0);
+    x = cornu__flat_without_axis(o, x);
+    const int axis = x ? cornu__argument_axis(o, "axis", cornu_tensor_shape(x).rank, 0) : -1;
     if (axis < 0) return NULL;
     if (count != 1 || times[0] < 1)
         return cornu__operation_refuse(o, "repeats is not a positive number");
@@ -327,11 +327,13 @@ CornuTensor *cornu__operation_tile(const CornuOperands *o)
     int64_t      times[CORNU_MAX_RANK];
     const int    count = cornu__argument_list(o, "repeats", 1, times);
     if (!x || count < 0) return NULL;
+    while (x && cornu_tensor_shape(x).rank < count) x = cornu__add_axis(x, 0);
+    if (!x) return NULL;
     const int rank = cornu_tensor_shape(x).rank;
     for (int i = 0; i < count; i++) {
         const int axis = rank - count + i;
-        if (times[i] < 1 || axis < 0 || (axis == 0 && times[i] != 1))
-            return cornu__operation_refuse(o, "can repeat axes after the batch only");
+        if (times[i] < 1)
+            return cornu__operation_refuse(o, "repeats is not a list of positive numbers");
         if (times[i] > 1) x = repeated(x, axis, cornu_tensor_shape(x).extent[axis], times[i]);
     }
     return x;
@@ -349,7 +351,7 @@ static CornuTensor *mirrored(CornuTensor *x, int axis, int64_t count, bool at_en
 static CornuTensor *pad_mirrored(const CornuOperands *o, CornuTensor *x, const int64_t *low,
                                  const int64_t *high, bool edge)
 {
-    for (int axis = 1; axis < cornu_tensor_shape(x).rank; axis++) {
+    for (int axis = 0; axis < cornu_tensor_shape(x).rank; axis++) {
         CornuTensor *parts[3];
         int          count = 0;
         if (low[axis]) parts[count++] = mirrored(x, axis, low[axis], false, edge);
@@ -379,7 +381,6 @@ CornuTensor *cornu__operation_pad(const CornuOperands *o)
         low[i] = json_integer_value(json_is_array(pair) ? json_array_get(pair, 0) : pair);
         high[i] = json_integer_value(json_is_array(pair) ? json_array_get(pair, 1) : pair);
     }
-    if (low[0] || high[0]) return cornu__operation_refuse(o, "pads the batch");
     if (fill && (!json_is_number(fill) || strcmp(mode, "constant")))
         return cornu__operation_refuse(o, "constant_values is only available as a number, for the "
                                        "mode constant");
@@ -427,7 +428,7 @@ static CornuTensor *triangle(const CornuOperands *o, CornuComparison comparison)
     const int64_t k = cornu__argument_integer(o, "k", 0);
     if (!x) return NULL;
     const CornuShape shape = cornu_tensor_shape(x);
-    if (shape.rank < 3) return cornu__operation_refuse(o, "expected a matrix for each row");
+    if (shape.rank < 2) return cornu__operation_refuse(o, "expected a matrix");
     const CornuType type = cornu_type(CORNU_I32, shape.extent[shape.rank - 2],
                                       shape.extent[shape.rank - 1]);
     CornuTensor *i = cornu_op_iota(o->graph, type, 0), *j = cornu_op_iota(o->graph, type, 1);

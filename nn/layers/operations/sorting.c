@@ -44,10 +44,9 @@ static CornuTensor *positions(CornuTensor *x)
 }
 
 /* x with the axis last, as numbers; NULL with a pending error */
-static CornuTensor *moved(const CornuOperands *o, int usual, int *axis)
+static CornuTensor *moved(const CornuOperands *o, CornuTensor *x, int *axis)
 {
-    CornuTensor *x = cornu__operand_x(o);
-    *axis = x ? cornu__argument_axis(o, "axis", cornu_tensor_shape(x).rank, usual) : -1;
+    *axis = x ? cornu__argument_axis(o, "axis", cornu_tensor_shape(x).rank, -1) : -1;
     if (*axis < 0) return NULL;
     if (cornu_tensor_shape(x).rank == CORNU_MAX_RANK)
         return cornu__operation_refuse(o, "its tensor has too many axes to be sorted");
@@ -64,7 +63,7 @@ static int64_t length(CornuTensor *x)
 CornuTensor *cornu__operation_sort(const CornuOperands *o)
 {
     int          axis;
-    CornuTensor *x = moved(o, -1, &axis);
+    CornuTensor *x = moved(o, cornu__operand_x(o), &axis);
     if (!x) return NULL;
     CornuTensor *y = ordered(x, places(x, false), length(x));
     return y ? cornu__move_axis(y, cornu_tensor_shape(y).rank - 1, axis) : NULL;
@@ -73,7 +72,7 @@ CornuTensor *cornu__operation_sort(const CornuOperands *o)
 CornuTensor *cornu__operation_argsort(const CornuOperands *o)
 {
     int          axis;
-    CornuTensor *x = moved(o, -1, &axis);
+    CornuTensor *x = moved(o, cornu__operand_x(o), &axis);
     if (!x) return NULL;
     CornuTensor *y = ordered(positions(x), places(x, false), length(x));
     return y ? cornu__move_axis(y, cornu_tensor_shape(y).rank - 1, axis) : NULL;
@@ -84,8 +83,10 @@ CornuTensor *cornu__operation_argsort(const CornuOperands *o)
 CornuTensor *cornu__operation_median(const CornuOperands *o)
 {
     int          axis;
-    CornuTensor *x = cornu_op_convert(moved(o, 0, &axis), CORNU_F32);
+    CornuTensor *given = cornu__operand_x(o);
+    CornuTensor *x = moved(o, cornu__flat_without_axis(o, given), &axis);
     if (!x) return NULL;
+    x = cornu_op_convert(x, CORNU_F32);
     const int     last = cornu_tensor_shape(x).rank - 1;
     const int64_t n = length(x), low = (n - 1) / 2, high = n / 2;
     CornuTensor  *y = ordered(x, places(x, false), n), *most = cornu__slice_axis(y, last, n - 1, n);
@@ -93,7 +94,7 @@ CornuTensor *cornu__operation_median(const CornuOperands *o)
                      cornu__slice_axis(y, last, high, high + 1));
     y = cornu_op_select(cornu_op_compare(most, CORNU_EQUAL, most), cornu_op_scale(y, 0.5), most);
     y = cornu__drop_axis(y, last);
-    return cornu__argument_flag(o, "keepdims") ? cornu__add_axis(y, axis) : y;
+    return cornu__argument_flag(o, "keepdims") ? cornu__with_axes(o, y, given, axis) : y;
 }
 
 CornuTensor *cornu__operation_top_k(const CornuOperands *o)
@@ -101,10 +102,9 @@ CornuTensor *cornu__operation_top_k(const CornuOperands *o)
     CornuTensor  *x = cornu__operand_x(o);
     const int64_t k = cornu__argument_integer(o, "k", 1);
     if (!x) return NULL;
-    if (cornu_tensor_shape(x).rank < 2 || cornu_tensor_shape(x).rank == CORNU_MAX_RANK ||
+    if (cornu_tensor_shape(x).rank < 1 || cornu_tensor_shape(x).rank == CORNU_MAX_RANK ||
         k < 1 || k > length(x))
-        return cornu__operation_refuse(o, "k exceeds the last axis, or there is none but the "
-                                          "batch");
+        return cornu__operation_refuse(o, "k exceeds the last axis, or there is none");
     CornuTensor *at = places(x, true);
     o->out[0] = ordered(x, at, k);
     o->out[1] = ordered(positions(x), at, k);

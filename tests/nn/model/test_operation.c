@@ -95,6 +95,47 @@ static void arguments_have_keras_order(void **state)
     cornu_clear_session();
 }
 
+/* x less the mean of its columns: a row depends on the others of its batch, so that batches are cut
+ * as Keras cuts them, and none is padded. */
+static void rows_of_a_batch_depend_on_each_other(void **state)
+{
+    (void)state;
+    float        y[7][4], wanted[7][4], zero[7][4] = { { 0 } };
+    float        data[7][4];
+    double       loss, sum = 0.0;
+    CornuSymbol *x = cornu_input(.shape = { 4 });
+    CornuSymbol *mean = cornu_operation("mean", "{\"axis\": 0, \"keepdims\": true}", x);
+    CornuModel  *model = cornu_model(.inputs = { x },
+                                     .outputs = { cornu_operation("subtract", NULL, x, mean) });
+    assert_non_null(model);
+    for (int i = 0; i < 28; i++) data[i / 4][i % 4] = (float)(i * i % 23);
+    for (int first = 0; first < 7; first += 3)   /* batches of 3, 3 and 1 rows */
+        for (int i = 0; i < 4; i++) {
+            const int end = first + 3 < 7 ? first + 3 : 7;
+            float     of_column = 0.0f;
+            for (int b = first; b < end; b++) of_column += data[b][i] / (float)(end - first);
+            for (int b = first; b < end; b++) wanted[b][i] = data[b][i] - of_column;
+        }
+    const CornuArray all = cornu_array(data, CORNU_F32, 7, 4);
+    expect_ok(cornu_predict(model, .x = all, .to = cornu_array(y, CORNU_F32, 7, 4),
+                            .batch_size = 3, .verbose = CORNU_SILENT));
+    for (int i = 0; i < 28; i++) {
+        assert_float_equal(y[i / 4][i % 4], wanted[i / 4][i % 4], 1e-5);
+        sum += (double)wanted[i / 4][i % 4] * (double)wanted[i / 4][i % 4] / 28.0;
+    }
+    expect_ok(cornu_compile(model, .loss = CORNU_MEAN_SQUARED_ERROR));
+    expect_ok(cornu_evaluate(model, .x = all, .y = cornu_array(zero, CORNU_F32, 7, 4),
+                             .batch_size = 3, .results = &loss, .verbose = CORNU_SILENT));
+    assert_float_equal(loss, sum, 1e-4);
+    CornuDevice *shards = cornu_device_open("tpu", .shards = 2);
+    expect_ok(cornu_compile(model, .loss = CORNU_MEAN_SQUARED_ERROR, .device = shards));
+    expect_error(cornu_evaluate(model, .x = all, .y = cornu_array(zero, CORNU_F32, 7, 4),
+                                .batch_size = 7, .results = &loss, .verbose = CORNU_SILENT),
+                 CORNU_ERR_UNSUPPORTED, "mean computes along axis 0");
+    cornu_model_free(model);
+    cornu_device_close(shards);
+}
+
 static void wrong_ones_are_refused(void **state)
 {
     (void)state;
@@ -103,7 +144,12 @@ static void wrong_ones_are_refused(void **state)
                    "no operation \"argmaxx\"; did you mean that of the class Argmax?");
     expect_failure(cornu_operation("argmax", "axis=1", x), CORNU_ERR_ARGUMENT,
                    "the arguments of Argmax are axis=1, expected a JSON object");
-    expect_failure(cornu_operation("argmax", "{\"axis\": 0}", x), CORNU_ERR_UNSUPPORTED, "axis");
+    expect_failure(cornu_operation("argmax", "{\"axis\": 2}", x), CORNU_ERR_SHAPE,
+                   "argmax: axis is 2, the tensor has 2 axes");
+    CornuSymbol *column = cornu_operation("argmax", "{\"axis\": 0}", x);
+    expect_failure(cornu_model(.inputs = { x }, .outputs = { column }), CORNU_ERR_SHAPE,
+                   "expected the batch as axis 0");
+    x = cornu_input(.shape = { 4 });
     expect_failure(cornu_operation("argmax", NULL, NULL), CORNU_ERR_ARGUMENT, "operand 0");
     expect_failure(cornu_operation("add", "{\"args\": [null, null]}", x), CORNU_ERR_ARGUMENT,
                    "2 times null for 1 symbols");
@@ -128,6 +174,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(operations_are_layers, files_begin, files_end),
         cmocka_unit_test(numbers_and_lists_are_arguments),
         cmocka_unit_test(arguments_have_keras_order),
+        cmocka_unit_test(rows_of_a_batch_depend_on_each_other),
         cmocka_unit_test(wrong_ones_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

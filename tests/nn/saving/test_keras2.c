@@ -198,7 +198,7 @@ static void test_refuses_by_name(void **state)
           "l: the argument \"reverse\" of tf.math.cumsum" },
         { "TFOpLambda", ",\"function\":\"math.l2_normalize\"", "",
           "is not available without \"axis\"" },
-        { "TFOpLambda", ",\"function\":\"stack\"", "", "works along axis 0, the batch" },
+        { "TFOpLambda", ",\"function\":\"stack\"", "", "expected the batch as axis 0" },
         { "Dense", ",\"unit\":3", "", "the argument \"unit\" is not known" },
         { "Attack", "", "", "there is no layer class \"Attack\"" },
     };

@@ -1,0 +1,263 @@
+/*
+ * The types of a layer's results, from traces of its call on graphs that never run.
+ *
+ * What is unknown is replaced by two numbers in turn: an extent of a result that differs depends on
+ * it. Most layers compute each row of a batch alone, so that one row stands for it. Operations may
+ * work along axis 0, which then is an axis like others; whether one does is seen in its ops.
+ */
+#include "../../device/rows/rows.h"
+#include "../../tensor/graph_internal.h"
+#include "layer_internal.h"
+
+/* What stands for the unknown extents of operands: axis 0, and others. */
+typedef struct {
+    int64_t rows, unknown;
+} Numbers;
+
+/* A trace of a layer and its results. */
+typedef struct {
+    CornuGraph  *graph;
+    CornuTensor *in[CORNU_MAX_LAYER_TENSORS], *out[CORNU_MAX_LAYER_TENSORS];
+} Trace;
+
+/* Weights and arrays of a graph that is never run, wherever they are: values of their types, which
+ * take no memory. */
+static CornuTensor *weight_of(void *context, const CornuWeight *weight)
+{
+    return cornu__graph_parameter(context, weight->type);
+}
+
+static CornuTensor *array_of(void *context, CornuArray array)
+{
+    return cornu__graph_parameter(context, array.type);
+}
+
+static CornuStatus record(CornuLayer *layer, const CornuType *in, int in_count, Numbers numbers,
+                          Trace *trace)
+{
+    CornuGraph *graph = trace->graph;
+    if (!graph) return cornu_error_take();
+    CornuTensor *scalar = cornu__graph_parameter(graph, cornu_scalar(CORNU_I64));
+    const CornuDescription types = { graph, weight_of, array_of };
+    CornuCall    call = { .graph = graph, .count = scalar, .total = scalar, .seed = scalar,
+                          .iteration = scalar, .position = scalar, .shapes_only = true,
+                          .description = &types };
+    for (int i = 0; i < in_count; i++) {
+        CornuType type = in[i];
+        for (int k = 0; k < type.shape.rank; k++)
+            if (type.shape.extent[k] == CORNU_NONE)
+                type.shape.extent[k] = k == 0 ? numbers.rows : numbers.unknown;
+        trace->in[i] = cornu__graph_parameter(graph, type);
+    }
+    cornu_layer_call_many(layer, &call, trace->in, in_count, trace->out,
+                          cornu_layer_outputs(layer));
+    return cornu_error_take();
+}
+
+/* Calls `then` with a trace in a graph of the reference device. */
+typedef CornuStatus ThenDo(CornuLayer *layer, const Trace *trace, void *context);
+
+static CornuStatus with_trace(CornuLayer *layer, const CornuType *in, int in_count,
+                              Numbers numbers, ThenDo *then, void *context)
+{
+    CornuDevice *device = cornu_device_open("reference");
+    Trace        trace = { .graph = cornu_graph_create(device) };
+    CornuStatus  status = record(layer, in, in_count, numbers, &trace);
+    if (!status) status = then(layer, &trace, context);
+    cornu_graph_free(trace.graph);
+    cornu_device_close(device);
+    return status;
+}
+
+static CornuStatus read_types(CornuLayer *layer, const Trace *trace, void *context)
+{
+    CornuType *out = context;
+    for (int i = 0; i < cornu_layer_outputs(layer); i++) out[i] = cornu_tensor_type(trace->out[i]);
+    return CORNU_OK;
+}
+
+/* Extents that differ between the outputs of two traces depend on an unknown one. */
+static CornuStatus compare(const CornuLayer *layer, CornuType *out, const CornuType *other)
+{
+    for (int i = 0; i < cornu_layer_outputs(layer); i++) {
+        CornuShape *shape = &out[i].shape;
+        if (shape->rank != other[i].shape.rank)
+            return cornu__fail(CORNU_ERR_SHAPE, "%s: the rank of its output depends on an "
+                               "unknown extent", cornu_layer_name(layer));
+        for (int k = 0; k < shape->rank; k++)
+            if (shape->extent[k] != other[i].shape.extent[k]) shape->extent[k] = CORNU_NONE;
+    }
+    return CORNU_OK;
+}
+
+static bool has_unknown(const CornuType *in, int in_count, int first)
+{
+    for (int i = 0; i < in_count; i++)
+        for (int k = first; k < in[i].shape.rank; k++)
+            if (in[i].shape.extent[k] == CORNU_NONE) return true;
+    return false;
+}
+
+/* ---- Layers that compute each row alone ---- */
+
+/* Axis 0 of the results is that of the operands, of which it is unknown if it is of one. */
+static CornuStatus check_rows(const CornuLayer *layer, const CornuType *in, int in_count,
+                              CornuType *out)
+{
+    CornuText text;
+    int64_t   rows = in[0].shape.rank > 0 ? in[0].shape.extent[0] : CORNU_NONE;
+    for (int i = 1; i < in_count; i++)
+        if (in[i].shape.rank > 0 && in[i].shape.extent[0] == CORNU_NONE) rows = CORNU_NONE;
+    for (int i = 0; i < cornu_layer_outputs(layer); i++) {
+        if (out[i].shape.rank < 1 || out[i].shape.extent[0] != 1)
+            return cornu__fail(CORNU_ERR_SHAPE, "%s: the output of a batch of one row is %s, "
+                               "expected one row",
+                               cornu_layer_name(layer), cornu_shape_print(&text, out[i].shape));
+        out[i].shape.extent[0] = rows;
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus trace_row(CornuLayer *layer, const CornuType *in, int in_count, int64_t unknown,
+                             CornuType *out)
+{
+    CornuType row[CORNU_MAX_LAYER_TENSORS];
+    for (int i = 0; i < in_count; i++) {
+        row[i] = in[i];
+        row[i].shape.extent[0] = 1;
+    }
+    CORNU__TRY(with_trace(layer, row, in_count, (Numbers){ 1, unknown }, read_types, out));
+    return check_rows(layer, in, in_count, out);
+}
+
+static CornuStatus trace_rows_apart(CornuLayer *layer, const CornuType *in, int in_count,
+                                    int64_t unknown, CornuType *out)
+{
+    CornuType other[CORNU_MAX_LAYER_TENSORS];
+    CORNU__TRY(trace_row(layer, in, in_count, unknown, out));
+    if (!has_unknown(in, in_count, 1)) return CORNU_OK;
+    CORNU__TRY(trace_row(layer, in, in_count, 2 * unknown, other));
+    return compare(layer, out, other);
+}
+
+/* ---- Layers for which axis 0 is an axis like others ---- */
+
+/* Primes tell most about rows (rows.h); where an axis 0 must be even, they do not fit; and an
+ * operation may have been made for one row. */
+static const int64_t row_counts[][2] = { { 13, 17 }, { 32, 64 } };
+
+/* Two traces that differ in the number of rows alone. */
+typedef struct {
+    const CornuType *in;
+    int              in_count;
+    Numbers          numbers, others;
+    CornuType       *out, other[CORNU_MAX_LAYER_TENSORS];
+    const Trace     *first;
+} Compared;
+
+/* Whether a row of a result depends on other rows, or on how many there are: then a batch must not
+ * be padded. */
+static CornuStatus find_mixing(CornuLayer *layer, const Compared *compared, const Trace *second)
+{
+    CornuRowsFound      found = { .independent = true };
+    CornuValue          results[CORNU_MAX_LAYER_TENSORS];
+    const CornuProgram *program = compared->first->graph->program;
+    bool                any = false;
+    bool *of_rows = cornu__allocate((size_t)program->input_count + 1, sizeof *of_rows);
+    if (!of_rows) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < compared->in_count; i++) {
+        const CornuShape shape = compared->in[i].shape;
+        const bool       has = shape.rank > 0 && shape.extent[0] == CORNU_NONE;
+        of_rows[program->values[compared->first->in[i]->value].index] = has;
+        any |= has;
+    }
+    for (int i = 0; i < cornu_layer_outputs(layer); i++)
+        results[i] = compared->first->out[i]->value;
+    CornuStatus status = CORNU_OK;
+    if (any)
+        status = cornu__rows_find(program, compared->numbers.rows, of_rows, results,
+                                  cornu_layer_outputs(layer), &found);
+    cornu__release(of_rows);
+    layer->whole_batch |= any && (!found.independent ||
+                                  cornu__rows_counted(program, second->graph->program));
+    return status;
+}
+
+/* The library for inference does not look, and pads no batch of such a layer. */
+static CornuStatus (*const look)(CornuLayer *layer, const Compared *compared,
+                                 const Trace *second) = CORNU__FULL(find_mixing, NULL);
+
+static CornuStatus then_compare(CornuLayer *layer, const Trace *second, void *context)
+{
+    Compared *compared = context;
+    CORNU__TRY(read_types(layer, second, compared->other));
+    CORNU__TRY(compare(layer, compared->out, compared->other));
+    if (look) return look(layer, compared, second);
+    layer->whole_batch = true;
+    return CORNU_OK;
+}
+
+static CornuStatus then_second(CornuLayer *layer, const Trace *first, void *context)
+{
+    Compared *compared = context;
+    compared->first = first;
+    CORNU__TRY(read_types(layer, first, compared->out));
+    return with_trace(layer, compared->in, compared->in_count, compared->others, then_compare,
+                      compared);
+}
+
+static CornuStatus trace_any_axis(CornuLayer *layer, const CornuType *in, int in_count,
+                                  int64_t unknown, CornuType *out)
+{
+    CornuFailure failure = { .status = CORNU_OK };
+    CornuType    other[CORNU_MAX_LAYER_TENSORS];
+    for (size_t i = 0; i < sizeof row_counts / sizeof *row_counts; i++) {
+        const int64_t *rows = row_counts[i];
+        Compared compared = { .in = in, .in_count = in_count, .out = out,
+                              .numbers = { rows[0], unknown }, .others = { rows[1], unknown } };
+        CornuStatus status = with_trace(layer, in, in_count, compared.numbers, then_second,
+                                        &compared);
+        if (!status && !has_unknown(in, in_count, 1)) return CORNU_OK;
+        if (!status)
+            status = with_trace(layer, in, in_count, (Numbers){ rows[0], 2 * unknown },
+                                read_types, other);
+        if (!status) return compare(layer, out, other);
+        if (!failure.status) cornu__failure_keep(&failure, status);
+    }
+    layer->whole_batch = true;
+    if (!trace_rows_apart(layer, in, in_count, unknown, out)) return CORNU_OK;
+    return cornu__failure_tell(&failure);
+}
+
+/* ---- All layers ---- */
+
+bool cornu__shape_fits(CornuShape given, CornuShape want)
+{
+    bool fits = given.rank == want.rank;
+    for (int i = 1; i < want.rank && fits; i++)
+        fits = want.extent[i] == CORNU_NONE || given.extent[i] == want.extent[i];
+    return fits;
+}
+
+/* Unknown extents are n and 2 n. As some layers refuse long sequences (position_embedding, of 2
+ * positions or more) and others short ones (a large kernel, or networks for DNA, which crop 5,000
+ * bases at each end), several pairs are tried. Powers of two divide by the usual pools and
+ * strides. */
+CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_count,
+                               CornuType *out)
+{
+    static const int64_t tried[] = { 64, 512, 8, 4, 2, 1, 4096, 1 << 15, 1 << 18 };
+    CornuFailure failure = { .status = CORNU_OK };
+    if (layer->kind->types)
+        return cornu__fail_prefix(layer->kind->types(layer, in, in_count, out),
+                                  cornu_layer_name(layer));
+    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
+        CornuStatus status = layer->kind->any_axis
+                                 ? trace_any_axis(layer, in, in_count, tried[i], out)
+                                 : trace_rows_apart(layer, in, in_count, tried[i], out);
+        if (!status) return CORNU_OK;
+        if (!has_unknown(in, in_count, 1)) return status;
+        if (!failure.status) cornu__failure_keep(&failure, status);
+    }
+    return cornu__failure_tell(&failure);
+}
