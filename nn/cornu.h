@@ -92,6 +92,7 @@
 #include "model/compile.h"
 #include "model/default_layout.h"
 #include "model/functional.h"
+#include "model/traced.h"
 #include "model/model.h"
 #include "model/predictor.h"
 #include "model/strategy.h"

@@ -1,5 +1,5 @@
 /* Symbols and nodes; the thread owns them until a model does. */
-#include "model_internal.h"
+#include "traced_internal.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -194,11 +194,11 @@ CornuNode *cornu__whole_input_node(const CornuInputConfig *config, CornuType typ
 
 /* ---- Calls ---- */
 
-/* A model that is called prefixes the paths of its weights with its name:
+/* A layer of graphs, a model or a traced one, prefixes the paths of weights in it with its name:
  * "encoder/dense/kernel". */
 static CornuStatus extend_paths(CornuLayer *layer)
 {
-    for (int i = 0; i < layer->weight_count; i++) {
+    for (int i = layer->own_count; i < layer->weight_count; i++) {
         CornuWeight *weight = layer->weights[i];
         const size_t length = strlen(layer->name) + strlen(weight->path) + 2;
         char        *path = cornu__allocate(length, 1);
@@ -258,7 +258,8 @@ static CornuStatus make_call(CornuLayer *layer, CornuSymbol *const *in, int coun
                                           : cornu__layer_trace(layer, types, count, out));
     if (!layer->built) layer->output = out[0].shape;
     layer->built = true;
-    return layer->kind->call_masked && layer->calls == 0 ? extend_paths(layer) : CORNU_OK;
+    const bool of_graphs = layer->kind->call_masked || cornu__as_traced(layer);
+    return of_graphs && layer->calls == 0 ? extend_paths(layer) : CORNU_OK;
 }
 
 /* Prefixes a message with the names of the tensors to be merged. */
@@ -309,8 +310,9 @@ CornuNode *cornu__call_node(CornuLayer *layer, CornuSymbol *const *in, int count
 
 /* ---- Nodes and layers of the thread ---- */
 
-static CornuSymbol *keep_node(CornuNode *node)
+CornuSymbol *cornu__node_keep(CornuNode *node)
 {
+    if (!node) return NULL;
     node->in_session = true;
     node->next = session_nodes;
     node->previous = NULL;
@@ -418,7 +420,7 @@ CornuSymbol *cornu_input_from(const CornuInputConfig *config)
         cornu__node_unref(node);
         return cornu__null();
     }
-    return keep_node(node);
+    return cornu__node_keep(node);
 }
 
 static CornuStatus check_call(const CornuLayer *layer, CornuSymbol *const *in, int count)
@@ -444,7 +446,7 @@ CornuSymbol *cornu__call_with(CornuLayer *layer, CornuSymbol *const *in, int cou
         else
             node = cornu__call_node(layer, in, count, options);
     }
-    if (node) return keep_node(node);
+    if (node) return cornu__node_keep(node);
     keep_layer(layer);
     return NULL;
 }

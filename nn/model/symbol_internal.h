@@ -91,6 +91,10 @@ void       cornu__node_unref(CornuNode *node);
 /* "dense_1[0][0]", Keras' name of a tensor. */
 const char *cornu__symbol_print(CornuText *to, const CornuSymbol *symbol);
 
+/* Puts a node on the thread's list, so that it lives until a model takes it or the session ends.
+ * Its first symbol; NULL for NULL. */
+CornuSymbol *cornu__node_keep(CornuNode *node);
+
 /* Removes a node from the thread's list, once a model references it. */
 void cornu__node_detach(CornuNode *node);
 

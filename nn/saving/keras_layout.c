@@ -2,6 +2,8 @@
  * _save_state. */
 #include "keras_internal.h"
 #include "../layers/quantized_internal.h"
+#include "../layers/operations/operation_internal.h"
+#include "../model/traced_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -231,9 +233,42 @@ static CornuStatus add_with_activation(Walk *walk, const CornuLayer *layer, cons
     return CORNU_OK;
 }
 
+/* Whether an earlier graph calls the layer, too. */
+static bool is_of_earlier(const CornuTraced *traced, int graph, const CornuLayer *layer)
+{
+    for (int i = 0; i < graph; i++) {
+        const CornuLayer *model = &traced->graphs[i].model->base;
+        for (int k = 0; k < model->inner_count; k++)
+            if (model->inner[k] == layer) return true;
+    }
+    return false;
+}
+
+/* A traced layer's own weights, and the layers that it calls, by the attributes that they are. */
+static CornuStatus add_traced(Walk *walk, const CornuLayer *layer, const char *folder)
+{
+    const CornuTraced *traced = cornu__as_traced(layer);
+    char               path[MAX_PATH];
+    CORNU__TRY(add_group(walk, folder, cornu_layer_name(layer)));
+    place_own(walk, layer);
+    for (int i = 0; i < traced->graph_count; i++) {
+        const CornuLayer *model = &traced->graphs[i].model->base;
+        for (int k = 0; k < model->inner_count; k++) {
+            const CornuLayer *inner = model->inner[k];
+            if (inner->kind == &cornu__input_class || cornu__as_operation(inner) ||
+                is_of_earlier(traced, i, inner))
+                continue;
+            CORNU__TRY(join(path, folder, cornu__traced_attribute(traced, inner)));
+            CORNU__TRY(add_layer(walk, inner, path));
+        }
+    }
+    return CORNU_OK;
+}
+
 static CornuStatus add_layer(Walk *walk, const CornuLayer *layer, const char *folder)
 {
     char list[MAX_PATH];
+    if (cornu__as_traced(layer)) return add_traced(walk, layer, folder);
     if (layer->kind->call_masked) return add_list(walk, layer, folder, walk->layers);
     if (layer->inner_count == 0) return add_weights(walk, layer, folder);
     if (layer->activation) return add_with_activation(walk, layer, folder);

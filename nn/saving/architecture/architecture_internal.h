@@ -93,9 +93,15 @@ CornuStatus cornu__operation_from_json(const json_t *value, CornuLayer **layer);
  * histories are appended to a list. NULL when out of memory. */
 json_t *cornu__operation_operands(const json_t *call, json_t *histories);
 
-/* A Functional model from its config; policy is the name of its own, or NULL. */
+/* A Functional model from its config; policy is the name of its own, or NULL. Layers that another
+ * model has by the same name are that one's, with their weights; NULL: none are. */
 CornuModel *cornu__functional_from_json(const json_t *config, const char *policy,
-                                        const CornuPolicy *usual);
+                                        const CornuPolicy *usual, const CornuModel *shared);
+
+/* A traced layer (traced.c), likewise as other layers. */
+json_t     *cornu__traced_to_json(const CornuLayer *layer, const CornuPolicy *usual);
+bool        cornu__is_traced_json(const json_t *value);
+CornuStatus cornu__traced_from_json(const json_t *value, CornuLayer **layer);
 
 /* A member of an InputLayer of a function, whose batch_shape is all of its shape. Keras cannot load
  * one. */

@@ -58,8 +58,17 @@ static json_t *with_call_arguments(const json_t *value)
     return cornu__json_with(json_copy((json_t *)value), "config", config);
 }
 
+/* The layer of that name in the model; operations and inputs are each model's own. */
+static CornuLayer *shared_layer(const CornuModel *shared, const json_t *value)
+{
+    const char *name = json_string_value(json_object_get(value, "name"));
+    const int   at = shared && name ? cornu__lookup_find(&shared->names, name) : -1;
+    return at < 0 ? NULL : shared->base.inner[at];
+}
+
 /* Makes a layer, without its calls. */
-static CornuStatus make_linked(const json_t *value, const CornuPolicy *usual, CornuLinked *layer)
+static CornuStatus make_linked(const json_t *value, const CornuPolicy *usual,
+                               const CornuModel *shared, CornuLinked *layer)
 {
     const char *module = json_string_value(json_object_get(value, "module"));
     layer->is_operation = module && !strncmp(module, CORNU__OPERATIONS_MODULE,
@@ -79,6 +88,11 @@ static CornuStatus make_linked(const json_t *value, const CornuPolicy *usual, Co
         layer->name = cornu_layer_name(layer->layer);
         return CORNU_OK;
     }
+    if ((layer->layer = shared_layer(shared, value))) {
+        layer->layer->owners++;
+        layer->name = cornu_layer_name(layer->layer);
+        return CORNU_OK;
+    }
     json_t     *whole = with_call_arguments(value);
     CornuStatus status = cornu__layer_from_json(whole, usual, &layer->layer);
     json_decref(whole);
@@ -94,7 +108,7 @@ static CornuStatus make_all(const json_t *layers, const CornuPolicy *usual, Corn
     if (!links->layers || !links->places) return CORNU_ERR_MEMORY;
     for (size_t i = 0; i < json_array_size(layers); i++) {
         CornuLinked *layer = &links->layers[links->count++];
-        CORNU__TRY(make_linked(json_array_get(layers, i), usual, layer));
+        CORNU__TRY(make_linked(json_array_get(layers, i), usual, links->shared, layer));
         if (json_object_get(links->places, layer->name))
             return cornu__fail(CORNU_ERR_FORMAT, "two layers have the name \"%.60s\"",
                                layer->name);
@@ -186,9 +200,9 @@ static CornuStatus read_ends(const CornuLinks *links, const json_t *value, const
 }
 
 CornuModel *cornu__functional_from_json(const json_t *config, const char *policy,
-                                        const CornuPolicy *usual)
+                                        const CornuPolicy *usual, const CornuModel *shared)
 {
-    CornuLinks       links = { 0 };
+    CornuLinks       links = { .shared = shared };
     CornuModel      *model = NULL;
     CornuModelConfig ends = {
         .name = json_string_value(json_object_get(config, "name")), .policy = policy,

@@ -198,7 +198,9 @@ CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual
         return cornu__fail(CORNU_ERR_FORMAT, "a layer without class_name or name");
     const CornuLayerClass *kind = cornu__json_class(value);
     snprintf(place, sizeof place, "%.60s", name);
-    if (foreign && !kind)
+    if (cornu__is_traced_json(value))
+        status = cornu__traced_from_json(value, layer);
+    else if (foreign && !kind)
         status = cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no layer class \"%.60s\" of module "
                              "\"%.60s\"; a class of your own must be registered by "
                              "cornu_register_layer, here as \"%.120s\"", class_name,

@@ -133,7 +133,7 @@ CornuModel *cornu__model_from_json(const json_t *value, const CornuPolicy *usual
     if (cornu__read_policy(json_object_get(config, "dtype"), &policy)) return cornu__null();
     CornuModel *model = strcmp(class_name, cornu__functional_class.class_name)
                             ? sequential_from_json(config, policy, usual)
-                            : cornu__functional_from_json(config, policy, usual);
+                            : cornu__functional_from_json(config, policy, usual, NULL);
     if (model) model->base.frozen = json_is_false(json_object_get(config, "trainable"));
     return model;
 }

@@ -1,4 +1,5 @@
 /* Models as Keras' JSON: Sequential ones, and what both kinds share. */
+#include "../../model/traced_internal.h"
 #include "architecture_internal.h"
 
 static const char *const dtype_names[CORNU_STRING + 1] = {
@@ -66,7 +67,8 @@ static bool is_known(const CornuLayerClass *kind)
 {
     const CornuLayerClass *const *known = cornu__layer_classes;
     while (*known && *known != kind) known++;
-    return *known || cornu__registered_package(kind) || kind->call_many == cornu__operation_call;
+    return *known || cornu__registered_package(kind) || kind == &cornu__traced_class ||
+           kind->call_many == cornu__operation_call;
 }
 
 CornuStatus cornu__check_layers(const CornuLayer *layer)

@@ -1,0 +1,453 @@
+/* Layers whose call is a graph of calls. */
+#include "traced_internal.h"
+
+#include <string.h>
+
+#include "../../device/inference_internal.h"
+#include "../config/naming_internal.h"
+#include "../weights/weight_rules_internal.h"
+
+/* How deep configs and arguments may be nested. */
+enum { JSON_DEPTH = 64 };
+
+/* ---- Calls ---- */
+
+static bool takes(const CornuTracedGraph *graph, const CornuType *types, int count)
+{
+    bool fits = count == graph->operands;
+    for (int i = 0; i < count && fits; i++) {
+        const CornuType given = types[i], want = graph->model->inputs[i]->type;
+        fits = given.shape.rank == want.shape.rank &&
+               cornu_dtype_is_float(given.dtype) == cornu_dtype_is_float(want.dtype);
+        for (int k = 0; k < want.shape.rank && fits; k++)
+            fits = want.shape.extent[k] == CORNU_NONE ||
+                   given.shape.extent[k] == want.shape.extent[k];
+    }
+    return fits;
+}
+
+static const CornuTracedGraph *graph_for(const CornuTraced *traced, const CornuType *types,
+                                         int count, bool training)
+{
+    for (int i = 0; i < traced->graph_count; i++) {
+        const CornuTracedGraph *graph = &traced->graphs[i];
+        if (!(training ? graph->inference_only : graph->training_only) &&
+            takes(graph, types, count))
+            return graph;
+    }
+    return NULL;
+}
+
+/* The sum of a loss. What it is of the rows of a shard counts by their part of the batch. */
+static CornuStatus add_loss(CornuLayer *layer, const CornuCall *call, CornuTensor *loss)
+{
+    loss = cornu_op_convert(loss, CORNU_F32);
+    if (!loss) return cornu_error_status();
+    const int rank = cornu_tensor_shape(loss).rank;
+    if (rank > 0) loss = cornu_op_reduce_sum(loss, (INT64_C(1) << rank) - 1, false);
+    if (call->microbatch || cornu_device_shards(cornu_graph_device(call->graph)) > 1)
+        loss = cornu_op_multiply(loss, cornu_op_divide(cornu_op_convert(call->count, CORNU_F32),
+                                                       cornu_op_convert(call->total, CORNU_F32)));
+    return cornu_layer_add_loss(layer, call, loss);
+}
+
+static CornuStatus settle(CornuLayer *layer, const CornuCall *call, const CornuTracedGraph *graph,
+                          CornuTensor *const *made)
+{
+    for (int i = 0; i < graph->losses; i++)
+        if (call->loss || call->shapes_only)
+            CORNU__TRY(add_loss(layer, call, made[graph->results + i]));
+    for (int i = 0; i < graph->assigned_count && !call->shapes_only; i++) {
+        CornuTensor *value = made[graph->results + graph->losses + i];
+        CORNU__TRY(cornu_layer_assign(layer, call, graph->assigned[i],
+                                      cornu_op_convert(value, CORNU_F32)));
+    }
+    return CORNU_OK;
+}
+
+static CornuTensor *call_graph(CornuLayer *layer, const CornuCall *call,
+                               const CornuTracedGraph *graph, CornuTensor *const *in,
+                               CornuTensor **out)
+{
+    CornuTensor *x[CORNU_MAX_MODEL_TENSORS], *masks[CORNU_MAX_MODEL_TENSORS] = { NULL };
+    CornuTensor *y[CORNU_MAX_MODEL_TENSORS], *y_masks[CORNU_MAX_MODEL_TENSORS];
+    for (int i = 0; i < graph->operands; i++) {
+        x[i] = in[i];
+        masks[i] = call->masks ? call->masks[i] : NULL;
+    }
+    for (int i = 0; i < graph->read_count; i++)
+        if (!(x[graph->operands + i] = cornu_layer_read(layer, call, graph->reads[i])))
+            return NULL;
+    CornuCall own = *call;
+    own.mask = NULL;
+    own.masks = NULL;
+    if (!cornu__model_call_layers(graph->model, &own, x, masks, y, y_masks)) return NULL;
+    memcpy(out, y, (size_t)graph->results * sizeof *out);
+    return settle(layer, call, graph, y) ? cornu__null() : out[0];
+}
+
+static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                              int in_count, CornuTensor **out)
+{
+    CornuType types[CORNU_MAX_LAYER_TENSORS];
+    CornuText text;
+    for (int i = 0; i < in_count; i++) types[i] = cornu_tensor_type(in[i]);
+    const CornuTracedGraph *graph = graph_for(cornu__as_traced(layer), types, in_count,
+                                              call->training);
+    if (graph) return call_graph(layer, call, graph, in, out);
+    return cornu__fail_null(CORNU_ERR_SHAPE, "%s: was not traced for %s%s of %s", layer->name,
+                            in_count == 1 ? "an operand" : "operands the first of which is",
+                            in_count == 1 ? "" : ":", cornu_type_print(&text, types[0]));
+}
+
+static CornuTensor *mask_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                              int in_count, CornuTensor *const *masks)
+{
+    (void)call, (void)in, (void)in_count;
+    return cornu__as_traced(layer)->supports_masking ? masks[0] : NULL;
+}
+
+static int outputs(const CornuLayer *layer)
+{
+    const CornuTraced *traced = cornu__as_traced(layer);
+    return traced->graph_count ? traced->graphs[0].results : 1;
+}
+
+static CornuStatus build_many(CornuLayer *layer, const CornuShape *in, int in_count)
+{
+    (void)in, (void)in_count;
+    if (cornu__as_traced(layer)->graph_count) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "has no graph yet; expected cornu_traced_add before it "
+                       "is called");
+}
+
+static void free_traced(CornuLayer *layer)
+{
+    CornuTraced *traced = cornu__as_traced(layer);
+    for (int i = 0; i < layer->own_count; i++) cornu__node_unref(traced->weights[i]);
+    cornu__release(traced->weights);
+    cornu__release(traced->class_name);
+    cornu__release(traced->module);
+    cornu__release(traced->registered_name);
+    json_decref(traced->config);
+    json_decref(traced->attributes);
+}
+
+const CornuLayerClass cornu__traced_class = {
+    .class_name = "Traced", .size = sizeof(CornuTraced), .build_many = build_many,
+    .call_many = call_many, .mask_many = mask_many, .outputs = outputs, .free = free_traced,
+    .keeps_integers = true, .any_axis = true,
+};
+
+/* ---- Making ---- */
+
+static CornuStatus copy_text(char **to, const char *text, const char *usual)
+{
+    *to = cornu__copy_text(text ? text : usual);
+    return *to ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+static CornuStatus fill(CornuTraced *traced, const CornuTracedConfig *config)
+{
+    const char *json = config->config ? config->config : "{}";
+    CORNU__TRY(copy_text(&traced->class_name, config->class_name, NULL));
+    CORNU__TRY(copy_text(&traced->module, config->module, "cornu"));
+    CORNU__TRY(copy_text(&traced->registered_name, config->registered_name, config->class_name));
+    traced->supports_masking = config->supports_masking;
+    traced->base.frozen = config->frozen;
+    cornu__snake_case(config->class_name, traced->base.class_label,
+                      sizeof traced->base.class_label);
+    if (!(traced->attributes = json_object())) return CORNU_ERR_MEMORY;
+    traced->config = cornu__json_parse(json, strlen(json), JSON_DEPTH);
+    if (json_is_object(traced->config)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "the config of %s is %.80s, expected a JSON object",
+                       config->class_name, json);
+}
+
+CornuLayer *cornu_traced_from(const CornuTracedConfig *config)
+{
+    if (cornu__refused()) return NULL;
+    CORNU__NEED_TO_MAKE(config->class_name);
+    CornuLayer *layer = cornu_layer_create(&cornu__traced_class, config->name, config->dtype);
+    if (!layer) return NULL;
+    if (!fill(cornu__as_traced(layer), config)) return layer;
+    cornu_layer_free(layer);
+    return cornu__null();
+}
+
+/* ---- Weights ---- */
+
+static CornuStatus read_shape(const json_t *value, CornuShape *shape)
+{
+    if (!json_is_array(value) || json_array_size(value) > CORNU_MAX_RANK)
+        return cornu__unexpected("shape", "a list of extents");
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        if (!json_is_integer(json_array_get(value, i)))
+            return cornu__unexpected("shape", "a list of extents");
+        shape->extent[shape->rank++] = json_integer_value(json_array_get(value, i));
+    }
+    return CORNU_OK;
+}
+
+/* The argument of a family's name, if it is given. */
+static CornuStatus read_rule(const CornuWeightRuleFamily *family, const json_t *arguments,
+                             void *rule)
+{
+    const json_t *value = json_object_get(arguments, family->word);
+    if (!value || json_is_null(value)) return CORNU_OK;
+    return cornu__read_weight_rule(family, value, family->word, rule);
+}
+
+static CornuStatus read_weight(CornuLayer *layer, const json_t *arguments)
+{
+    CornuInitializer initializer = CORNU_GLOROT_UNIFORM;
+    CornuRegularizer regularizer = { 0 };
+    CornuConstraint  constraint = { 0 };
+    CornuShape       shape = { 0 };
+    const char      *name = json_string_value(json_object_get(arguments, "name"));
+    if (!name) return cornu__unexpected("name", "the name of a weight");
+    CORNU__TRY(read_shape(json_object_get(arguments, "shape"), &shape));
+    CORNU__TRY(read_rule(&cornu__initializers, arguments, &initializer));
+    CORNU__TRY(read_rule(&cornu__regularizers, arguments, &regularizer));
+    CORNU__TRY(read_rule(&cornu__constraints, arguments, &constraint));
+    CORNU__TRY(cornu_layer_weight(layer, name, shape, initializer,
+                                  json_is_false(json_object_get(arguments, "trainable"))));
+    return cornu_layer_weight_rules(layer, regularizer, constraint);
+}
+
+static CornuSymbol *make_input(CornuType type, const char *name)
+{
+    CornuNode *node = cornu__whole_input_node(
+        &(CornuInputConfig){ .name = name, .dtype = type.dtype }, type);
+    return node ? &node->out[0] : NULL;
+}
+
+CornuSymbol *cornu__traced_add_weight(CornuTraced *traced, const json_t *arguments)
+{
+    CornuLayer *layer = &traced->base;
+    const int   at = layer->own_count;
+    if (layer->calls > 0 || layer->compiled > 0)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: a weight is added after the layer was "
+                                "called, expected its weights before", layer->name);
+    if (cornu__reserve(&traced->weights, &traced->weight_space, at, 1, sizeof *traced->weights) ||
+        cornu__fail_prefix(read_weight(layer, arguments), cornu_layer_name(layer)))
+        return cornu__null();
+    traced->weights[at] = NULL;
+    CornuSymbol *symbol = make_input(layer->weights[at]->type, layer->weights[at]->path);
+    if (!symbol) return NULL;
+    traced->weights[at] = cornu__node_ref(symbol->node);
+    return symbol;
+}
+
+CornuSymbol *cornu_traced_weight(CornuLayer *layer, const char *arguments)
+{
+    CORNU__NEED_TO_MAKE(layer);
+    CORNU__NEED_TO_MAKE(arguments);
+    if (cornu__refused()) return NULL;
+    json_t      *value = cornu__json_parse(arguments, strlen(arguments), JSON_DEPTH);
+    CornuSymbol *symbol = value ? cornu__traced_add_weight(cornu__as_traced(layer), value)
+                                : cornu__null();
+    json_decref(value);
+    return symbol;
+}
+
+json_t *cornu__traced_weight_to_json(const CornuTraced *traced, int i)
+{
+    const CornuWeight *weight = traced->base.weights[i];
+    const char        *name = strrchr(weight->path, '/');
+    return json_pack("{s:s, s:o, s:b, s:o, s:o, s:o}", "name", name ? name + 1 : weight->path,
+                     "shape", cornu__json_shape(weight->type.shape),
+                     "trainable", !weight->non_trainable,
+                     "initializer", cornu__weight_rule_to_json(&cornu__initializers,
+                                                               &weight->initializer),
+                     "regularizer", cornu__weight_rule_to_json(&cornu__regularizers,
+                                                               &weight->regularizer),
+                     "constraint", cornu__weight_rule_to_json(&cornu__constraints,
+                                                              &weight->constraint));
+}
+
+/* ---- Graphs ---- */
+
+/* Of the layers that its graphs call each weight is listed once. */
+static CornuStatus list_weights(CornuTraced *traced)
+{
+    CornuLayer *layer = &traced->base;
+    CornuLookup known = { 0 };
+    int         space = layer->weight_count;
+    CornuStatus status = CORNU_OK;
+    layer->weight_count = layer->own_count;
+    for (int g = 0; g < traced->graph_count && !status; g++) {
+        const CornuLayer *graph = &traced->graphs[g].model->base;
+        status = cornu__reserve(&layer->weights, &space, layer->weight_count, graph->weight_count,
+                                sizeof *layer->weights);
+        for (int i = 0; i < graph->weight_count && !status; i++) {
+            if (cornu__lookup_find(&known, graph->weights[i]) >= 0) continue;
+            status = cornu__lookup_set(&known, graph->weights[i], layer->weight_count);
+            layer->weights[layer->weight_count++] = graph->weights[i];
+        }
+    }
+    cornu__lookup_clear(&known);
+    return status;
+}
+
+static CornuStatus check_graph(const CornuTraced *traced, const CornuTracedGraph *graph)
+{
+    const int weights = traced->base.own_count;
+    bool      known = graph->results > 0 && graph->operands > 0 &&
+                 graph->model->input_count == graph->operands + graph->read_count &&
+                 graph->model->output_count ==
+                     graph->results + graph->losses + graph->assigned_count;
+    for (int i = 0; i < graph->read_count; i++)
+        known &= graph->reads[i] >= 0 && graph->reads[i] < weights;
+    for (int i = 0; i < graph->assigned_count; i++)
+        known &= graph->assigned[i] >= 0 && graph->assigned[i] < weights;
+    if (!known)
+        return cornu__fail(CORNU_ERR_FORMAT, "a graph does not have the operands, weights and "
+                           "results that it says");
+    if (traced->graph_count == CORNU_MAX_WRAPPED)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "is traced for more than %d types of operands",
+                           CORNU_MAX_WRAPPED);
+    if (traced->graph_count && traced->graphs[0].results != graph->results)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "returns %d tensors and, for other operands or in "
+                           "training, %d; expected the same number", traced->graphs[0].results,
+                           graph->results);
+    return cornu__check_depth(cornu_layer_name(&traced->base), &graph->model->base);
+}
+
+CornuStatus cornu__traced_add_graph(CornuTraced *traced, CornuTracedGraph graph)
+{
+    CornuLayer *layer = &traced->base;
+    CornuStatus status = check_graph(traced, &graph);
+    if (status) {
+        cornu_model_free(graph.model);
+        return cornu__fail_prefix(status, cornu_layer_name(layer));
+    }
+    layer->inner = layer->wrapped;
+    layer->inner[layer->inner_count++] = &graph.model->base;
+    if (layer->depth <= graph.model->base.depth) layer->depth = graph.model->base.depth + 1;
+    traced->graphs[traced->graph_count++] = graph;
+    return list_weights(traced);
+}
+
+/* The own weight that an input of a graph reads, or -1. */
+static int weight_of(const CornuTraced *traced, const CornuNode *node)
+{
+    int i = traced->base.own_count - 1;
+    while (i >= 0 && traced->weights[i] != node) i--;
+    return i;
+}
+
+/* The weights that symbols depend on become inputs after the operands. */
+static CornuStatus add_reads(const CornuTraced *traced, CornuTracedGraph *graph,
+                             CornuModelConfig *ends)
+{
+    CornuNode **left = NULL;
+    int         space = 0, count = 0;
+    CornuStatus status = CORNU_OK;
+    const int   stamp = cornu__next_stamp();
+    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS && ends->outputs[i] && !status; i++) {
+        status = cornu__reserve(&left, &space, count, 1, sizeof *left);
+        if (!status) left[count++] = ends->outputs[i]->node;
+    }
+    while (count > 0 && !status) {
+        CornuNode *node = left[--count];
+        const int  weight = node->stamp == stamp || node->in_count ? -1 : weight_of(traced, node);
+        if (node->stamp == stamp) continue;
+        node->stamp = stamp;
+        const int at = graph->operands + graph->read_count;
+        if (weight >= 0 && at == CORNU_MAX_MODEL_TENSORS)
+            status = cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: has more than %d operands and weights "
+                                 "of its own", traced->base.name, CORNU_MAX_MODEL_TENSORS);
+        else if (weight >= 0) {
+            ends->inputs[at] = &node->out[0];
+            graph->reads[graph->read_count++] = weight;
+        }
+        const int more = cornu__node_symbols(node);
+        if (!status) status = cornu__reserve(&left, &space, count, more, sizeof *left);
+        for (int i = 0; i < more && !status; i++) left[count++] = node->in[i]->node;
+    }
+    cornu__release(left);
+    return status;
+}
+
+/* Appends symbols to the graph's outputs; their number. */
+static int append(CornuModelConfig *ends, int *at, CornuSymbol *const *symbols)
+{
+    int count = 0;
+    while (count < CORNU_MAX_MODEL_TENSORS && symbols[count]) {
+        if (*at < CORNU_MAX_MODEL_TENSORS) ends->outputs[*at] = symbols[count];
+        ++*at, count++;
+    }
+    return count;
+}
+
+CornuStatus cornu_traced_add_from(CornuLayer *layer, const CornuTracedGraphConfig *config)
+{
+    CORNU__NEED(layer);
+    CornuTraced     *traced = cornu__as_traced(layer);
+    CornuModelConfig ends = { .name = cornu_layer_name(layer) };
+    CornuTracedGraph graph = { .training_only = config->training_only,
+                               .inference_only = config->inference_only };
+    int              outputs = 0;
+    if (cornu_error_pending()) return cornu_error_take();
+    while (graph.operands < CORNU_MAX_MODEL_TENSORS && config->inputs[graph.operands]) {
+        ends.inputs[graph.operands] = config->inputs[graph.operands];
+        graph.operands++;
+    }
+    graph.results = append(&ends, &outputs, config->outputs);
+    graph.losses = append(&ends, &outputs, config->losses);
+    graph.assigned_count = append(&ends, &outputs, config->values);
+    memcpy(graph.assigned, config->assigned, sizeof graph.assigned);
+    if (outputs > CORNU_MAX_MODEL_TENSORS)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: has %d results, losses and assigned "
+                           "weights, expected at most %d", layer->name, outputs,
+                           CORNU_MAX_MODEL_TENSORS);
+    CORNU__TRY(add_reads(traced, &graph, &ends));
+    graph.model = cornu__model_of(&ends);
+    if (!graph.model) return cornu_error_take();
+    return cornu__traced_add_graph(traced, graph);
+}
+
+CornuSymbol *cornu_placeholder(CornuType type, const char *name)
+{
+    CORNU__NEED_TO_MAKE(name);
+    if (cornu__refused()) return NULL;
+    if (type.dtype == CORNU_STRING)
+        return cornu__fail_null(CORNU_ERR_DTYPE, "%s: strings are not computed with in a graph",
+                                name);
+    CornuSymbol *symbol = make_input(type, name);
+    return symbol ? cornu__node_keep(symbol->node) : NULL;
+}
+
+CornuStatus cornu_traced_attribute(CornuLayer *layer, const CornuLayer *inner,
+                                   const char *attribute)
+{
+    CORNU__NEED(layer);
+    CORNU__NEED(inner);
+    CORNU__NEED(attribute);
+    if (!json_object_set_new(cornu__as_traced(layer)->attributes, cornu_layer_name(inner),
+                             json_string(attribute)))
+        return CORNU_OK;
+    return cornu__fail(CORNU_ERR_MEMORY, "no memory for an attribute");
+}
+
+const char *cornu__traced_attribute(const CornuTraced *traced, const CornuLayer *inner)
+{
+    const char *name = cornu_layer_name(inner);
+    const char *attribute = json_string_value(json_object_get(traced->attributes, name));
+    return attribute ? attribute : name;
+}
+
+bool cornu_traced_takes(const CornuLayer *layer, const CornuType *types, int count)
+{
+    CORNU__NEED_OR(layer, false);
+    const CornuTraced *traced = cornu__as_traced(layer);
+    return traced && graph_for(traced, types, count, true) &&
+           graph_for(traced, types, count, false);
+}
+
+const char *cornu_traced_class(const CornuLayer *layer)
+{
+    CORNU__NEED_OR(layer, NULL);
+    return cornu__as_traced(layer) ? cornu__as_traced(layer)->class_name : NULL;
+}

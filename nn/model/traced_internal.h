@@ -1,0 +1,48 @@
+/* The struct of a traced layer, for files. */
+#ifndef CORNU_NN_TRACED_INTERNAL_H
+#define CORNU_NN_TRACED_INTERNAL_H
+
+#include "../formats/json_internal.h"
+#include "model_internal.h"
+#include "traced.h"
+
+/* A graph: a function whose inputs are the operands, then the weights that it reads, and whose
+ * outputs are the results, then losses, then the values of weights that it assigns. */
+typedef struct {
+    CornuModel *model;
+    int         operands, results, losses;
+    int         read_count, reads[CORNU_MAX_MODEL_TENSORS];       /* the layer's own weights */
+    int         assigned_count, assigned[CORNU_MAX_MODEL_TENSORS];
+    bool        training_only, inference_only;
+} CornuTracedGraph;
+
+typedef struct {
+    CornuLayer        base;
+    char             *class_name, *module, *registered_name;
+    json_t           *config, *attributes;   /* the latter by the names of layers */
+    bool              supports_masking;
+    CornuNode       **weights;      /* per own weight: the input of graphs that reads it */
+    int               weight_space;
+    CornuTracedGraph  graphs[CORNU_MAX_WRAPPED];
+    int               graph_count;
+} CornuTraced;
+
+extern const CornuLayerClass cornu__traced_class;
+
+/* The layer as a traced one; NULL if it is another one. */
+static inline CornuTraced *cornu__as_traced(const CornuLayer *layer)
+{
+    return layer->kind == &cornu__traced_class ? (CornuTraced *)(uintptr_t)layer : NULL;
+}
+
+/* cornu_traced_weight with the arguments as an object; and back, of weight i. */
+CornuSymbol *cornu__traced_add_weight(CornuTraced *traced, const json_t *arguments);
+json_t      *cornu__traced_weight_to_json(const CornuTraced *traced, int i);
+
+/* The attribute, or path of attributes, that a layer called by its graphs is; default its name. */
+const char *cornu__traced_attribute(const CornuTraced *traced, const CornuLayer *inner);
+
+/* Adds a graph, whose model it takes, also on failure. */
+CornuStatus cornu__traced_add_graph(CornuTraced *traced, CornuTracedGraph graph);
+
+#endif
