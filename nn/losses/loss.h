@@ -60,6 +60,16 @@ CornuLoss *cornu_loss(const char *name);
 /* Frees a loss that was never given to a model. NULL is ignored. */
 void       cornu_loss_free(CornuLoss *loss);
 
+/* For steps recorded by hand (graph.h): the loss of a batch, Keras' loss(y_true, y_pred,
+ * sample_weight), in the graph of y_pred: y_true as stored, y_pred any float, both (B, …), the
+ * weights (B) or (B, T), or NULL. f32, a scalar on one shard; on several its part of it. */
+CornuTensor *cornu_loss_record(const CornuLoss *loss, CornuTensor *y_true, CornuTensor *y_pred,
+                               CornuTensor *sample_weight);
+/* Likewise the values that it reduces, f32 (B, …): keras.losses.mean_squared_error(y_true,
+ * y_pred). */
+CornuTensor *cornu_loss_record_values(const CornuLoss *loss, CornuTensor *y_true,
+                                      CornuTensor *y_pred);
+
 /* For losses without arguments of their own. */
 typedef struct {
     char           unset;

@@ -86,6 +86,25 @@ CornuMetric *cornu_metric(const char *name);
 /* Frees a metric that was never given to a model. NULL is ignored. */
 void         cornu_metric_free(CornuMetric *metric);
 
+/* ---- For steps recorded by hand ---- */
+
+/* The states of a metric on a device. */
+typedef struct CornuMetricStates CornuMetricStates;
+
+/* Takes neither the metric nor the device, which both must live longer. */
+CornuMetricStates *cornu_metric_states_create(CornuMetric *metric, CornuDevice *device);
+void               cornu_metric_states_free(CornuMetricStates *states);
+/* Keras' update_state: records that every run of the graph of y_pred adds a batch: y_true as
+ * stored, y_pred any float, both (B, …), the weights (B) or (B, T), or NULL. */
+CornuStatus cornu_metric_states_record(CornuMetricStates *states, CornuTensor *y_true,
+                                       CornuTensor *y_pred, CornuTensor *sample_weight);
+/* The number of results: 1, or of a vector, once it has been updated, that of its elements. */
+int64_t     cornu_metric_states_count(const CornuMetricStates *states);
+/* Keras' result, of so many elements; 0 before the first update. */
+CornuStatus cornu_metric_states_result(CornuMetricStates *states, double *values);
+/* Keras' reset_state. */
+CornuStatus cornu_metric_states_reset(CornuMetricStates *states);
+
 #define CORNU_ACCURACY                    cornu_metric("accuracy")
 #define CORNU_BINARY_ACCURACY             cornu_metric("binary_accuracy")
 #define CORNU_CATEGORICAL_ACCURACY        cornu_metric("categorical_accuracy")

@@ -37,6 +37,25 @@ CornuStatus cornu__compiled_build(CornuModel *model)
     return status;
 }
 
+CornuStatus cornu_optimizer_build_weights(CornuOptimizer *optimizer, CornuWeight *const *weights,
+                                          int count)
+{
+    CORNU__NEED(optimizer);
+    CORNU__NEED(weights);
+    CornuVariable **w = cornu__allocate((size_t)count, sizeof *w);
+    CornuStatus     status = w ? CORNU_OK : CORNU_ERR_MEMORY;
+    for (int i = 0; i < count && !status; i++)
+        if (!(w[i] = weights[i]->variable))
+            status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: %s is on no device; cornu_compile or "
+                                 "cornu_model_place comes first", cornu_optimizer_name(optimizer),
+                                 weights[i]->path);
+    if (!status) status = cornu_optimizer_build(optimizer, w, count);
+    cornu__release(w);
+    for (int i = 0; i < count && !status; i++)
+        cornu_optimizer_constrain(optimizer, i, weights[i]->constraint);
+    return status;
+}
+
 /* The steps that there are read the optimizer's iteration. */
 static CornuStatus rebuild(CornuModel *model, CornuVariable *const *w, int count)
 {

@@ -79,6 +79,18 @@ CornuSymbol *cornu_operation_from(const char *name, const char *arguments, Cornu
                          (int)(sizeof((CornuSymbol *const[]){ __VA_ARGS__ }) /       \
                                sizeof(CornuSymbol *)))
 
+/* The same operation, recorded on 0 to 64 tensors of the call's graph: no model is made, and axis 0
+ * is an axis like the others. `arguments` as above. Of the call the graph is required; operations
+ * that draw read its seed and iteration, each by default 0. Sets out[0 … *out_count), of at most
+ * CORNU_MAX_LAYER_TENSORS results.
+ *
+ *     cornu_operation_record(&(CornuCall){ .graph = graph }, "sum", "{ \"axis\": 0 }", &x, 1, out,
+ *                            &count);
+ */
+CornuStatus cornu_operation_record(const CornuCall *call, const char *name, const char *arguments,
+                                   CornuTensor *const *in, int in_count, CornuTensor **out,
+                                   int *out_count);
+
 /* Keras' layer(x, reverse=True), of a reversible_embedding. */
 CornuSymbol *cornu_call_reverse(CornuLayer *layer, CornuSymbol *in);
 

@@ -178,6 +178,15 @@ CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall
 CornuTensor *cornu_model_call_many(CornuModel *model, CornuTensor *const *x, int x_count,
                                    const CornuCall *call, CornuTensor **y, int y_count);
 
+/* Puts the weights of a built model on its device, so that graphs there can read and train their
+ * variables (layer.h): that of cornu_compile, or for a model that is not compiled `device`, which
+ * stays the caller's; NULL: a cpu of its own. CORNU_ERR_ARGUMENT for a model that is not built. */
+CornuStatus cornu_model_place(CornuModel *model, CornuDevice *device);
+
+/* cornu_optimizer_build for these weights, with their constraints. */
+CornuStatus cornu_optimizer_build_weights(CornuOptimizer *optimizer, CornuWeight *const *weights,
+                                          int count);
+
 /* For callbacks: fit ends after the current batch or epoch. */
 void cornu_model_stop_training(CornuModel *model);
 

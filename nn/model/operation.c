@@ -1,4 +1,4 @@
-/* keras.ops on symbols. */
+/* keras.ops on symbols, and on tensors of a graph. */
 #include <string.h>
 
 #include "../config/naming_internal.h"
@@ -120,4 +120,68 @@ CornuSymbol *cornu_operation_from(const char *name, const char *arguments, Cornu
     const CornuOperationClass *kind = cornu__refused() ? NULL : class_named(name);
     CornuLayer                *layer = kind ? operation(kind, arguments, count) : NULL;
     return layer ? cornu_call_from(layer, in, count) : NULL;
+}
+
+/* ---- On tensors ---- */
+
+/* What the caller has not set, as in cornu_model_call. */
+static CornuCall completed(const CornuCall *call, CornuTensor *const *in, int in_count)
+{
+    CornuCall        full = *call;
+    const CornuType  i64 = cornu_scalar(CORNU_I64);
+    const CornuShape first = in_count > 0 && in[0] ? cornu_tensor_shape(in[0])
+                                                   : cornu_shape_from(0, NULL);
+    const double     rows = first.rank > 0 ? (double)first.extent[0] : 1.0;
+    if (!full.count) full.count = cornu_op_constant(full.graph, i64, rows);
+    if (!full.total) full.total = full.count;
+    if (!full.seed) full.seed = cornu_op_constant(full.graph, i64, 0.0);
+    if (!full.iteration) full.iteration = cornu_op_constant(full.graph, i64, 0.0);
+    if (!full.position) full.position = cornu_op_constant(full.graph, i64, 0.0);
+    return full;
+}
+
+/* Records the operation that the layer is; it has the right name for messages. */
+static CornuStatus record(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                          int in_count, CornuTensor **out, int *out_count)
+{
+    CornuShape shapes[CORNU_MAX_LAYER_TENSORS] = { { .rank = 0 } };
+    for (int i = 0; i < in_count; i++) shapes[i] = cornu_tensor_shape(in[i]);
+    CORNU__TRY(cornu__fail_prefix(cornu__operation_build(layer, shapes, in_count),
+                                  cornu_layer_name(layer)));
+    const CornuCall full = completed(call, in, in_count);
+    CornuTensor    *y = cornu_error_pending() ? NULL
+                      : cornu__operation_call(layer, &full, in, in_count, out);
+    if (!y && !cornu_error_pending())
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: an argument is missing, or is not of the "
+                           "expected kind", cornu_layer_name(layer));
+    if (!y) return cornu_error_take();
+    out[0] = y;
+    *out_count = cornu__operation_outputs(layer);
+    return CORNU_OK;
+}
+
+CornuStatus cornu_operation_record(const CornuCall *call, const char *name, const char *arguments,
+                                   CornuTensor *const *in, int in_count, CornuTensor **out,
+                                   int *out_count)
+{
+    CORNU__NEED(call);
+    CORNU__NEED(name);
+    CORNU__NEED(out);
+    CORNU__NEED(out_count);
+    *out_count = 0;
+    if (cornu_error_pending()) return cornu_error_take();
+    if (in_count < 0 || in_count > CORNU_MAX_LAYER_TENSORS)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: got %d tensors, expected at most %d", name,
+                           in_count, CORNU_MAX_LAYER_TENSORS);
+    for (int i = 0; i < in_count; i++)
+        if (!in[i] || cornu_tensor_graph(in[i]) != call->graph)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: tensor %d is %s", name, i,
+                               in[i] ? "of another graph" : "NULL");
+    const CornuOperationClass *kind = class_named(name);
+    CornuLayer                *layer = kind ? operation(kind, arguments, in_count) : NULL;
+    if (!layer) return cornu_error_take();
+    if (!layer->name) layer->name = cornu__copy_text(name);
+    const CornuStatus status = record(layer, call, in, in_count, out, out_count);
+    cornu_layer_free(layer);
+    return status;
 }

@@ -111,6 +111,18 @@ CornuStatus cornu__model_prepare_to_predict(CornuModel *model)
     return cornu__model_predict_on(model, strategy ? cornu_strategy_device(strategy) : NULL);
 }
 
+CornuStatus cornu_model_place(CornuModel *model, CornuDevice *device)
+{
+    CORNU__NEED(model);
+    CORNU__TRY(cornu__model_enter(model, "cornu_model_place"));
+    CornuStatus status = model->base.built ? cornu__model_predict_on(model, device)
+                       : cornu__fail(CORNU_ERR_ARGUMENT, "%s: not built; cornu_model_build comes "
+                                     "first", model->base.name);
+    if (!status && !model->ready) status = cornu__model_make_variables(model);
+    cornu__model_leave(model);
+    return status;
+}
+
 CornuStatus cornu__model_ready(CornuModel *model, CornuType x)
 {
     CORNU__TRY(cornu__model_check(model));

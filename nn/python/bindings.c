@@ -62,7 +62,7 @@ static json_t *structs_to_json(void)
 
 /* ---- Functions ---- */
 
-enum { MOST_ARGUMENTS = 5 };
+enum { MOST_ARGUMENTS = 7 };
 
 typedef struct {
     const char *name;
@@ -79,13 +79,16 @@ typedef struct {
 #define CALLBACK(class_name, name, config) QUICK(name, CornuCallback *, const config *)
 #include "bindings.def"
 
-#define PICK(a, b, c, d, e, name, ...) name
-#define NAMES(...) PICK(__VA_ARGS__, NAMES5, NAMES4, NAMES3, NAMES2, NAMES1, )(__VA_ARGS__)
+#define PICK(a, b, c, d, e, f, g, name, ...) name
+#define NAMES(...)                                                                     \
+    PICK(__VA_ARGS__, NAMES7, NAMES6, NAMES5, NAMES4, NAMES3, NAMES2, NAMES1, )(__VA_ARGS__)
 #define NAMES1(type) NAME_OF((type *)0)
 #define NAMES2(type, ...) NAMES1(type), NAMES1(__VA_ARGS__)
 #define NAMES3(type, ...) NAMES1(type), NAMES2(__VA_ARGS__)
 #define NAMES4(type, ...) NAMES1(type), NAMES3(__VA_ARGS__)
 #define NAMES5(type, ...) NAMES1(type), NAMES4(__VA_ARGS__)
+#define NAMES6(type, ...) NAMES1(type), NAMES5(__VA_ARGS__)
+#define NAMES7(type, ...) NAMES1(type), NAMES6(__VA_ARGS__)
 
 #define ROW(name, slow, result, ...) \
     { #name, slow, #result, NAMES1(result), { NAMES(__VA_ARGS__) } },

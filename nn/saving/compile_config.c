@@ -325,3 +325,40 @@ char *cornu_compile_to_json(const CornuModel *model)
     json_decref(config);
     return text ? text : cornu__null();
 }
+
+/* ---- Single objects ---- */
+
+typedef void *FromJson(const json_t *value);
+
+static void *read_optimizer(const json_t *value) { return cornu__optimizer_from_json(value); }
+static void *read_loss(const json_t *value) { return cornu__loss_from_json(value); }
+static void *read_metric(const json_t *value) { return cornu__metric_from_json(value); }
+
+/* A name is parsed as the only element of a list. */
+static void *read_one(const char *json, FromJson *read)
+{
+    CORNU__NEED_TO_MAKE(json);
+    if (cornu__refused()) return NULL;
+    const size_t size = strlen(json);
+    char        *text = cornu__allocate(size + 3, 1);
+    if (!text) return cornu__null();
+    text[0] = '[';
+    memcpy(text + 1, json, size);
+    text[size + 1] = ']';
+    json_t *list = cornu__json_parse(text, size + 2, CORNU_ARCHITECTURE_DEPTH);
+    void   *made = json_array_size(list) == 1 ? read(json_array_get(list, 0)) : NULL;
+    if (!made && !cornu_error_pending())
+        cornu__fail_null(cornu_error_status() ? cornu_error_status() : CORNU_ERR_FORMAT,
+                         "expected one JSON value, got %.80s", json);
+    json_decref(list);
+    cornu__release(text);
+    return made;
+}
+
+CornuOptimizer *cornu_optimizer_from_json(const char *json)
+{
+    return read_one(json, read_optimizer);
+}
+
+CornuLoss *cornu_loss_from_json(const char *json) { return read_one(json, read_loss); }
+CornuMetric *cornu_metric_from_json(const char *json) { return read_one(json, read_metric); }

@@ -212,6 +212,12 @@ CornuSymbol *cornu_call_from_json(CornuLayer *layer, const char *json, CornuSymb
  * "debug_nans" and "auto_scale_loss" are as in CornuCompileConfig. */
 CornuStatus cornu_compile_from_json(CornuModel *model, const char *json, CornuDevice *device);
 
+/* An object of that argument alone, for steps recorded by hand: {"class_name": "Adam", "config":
+ * {"learning_rate": 0.01}}, or "\"adam\"". The caller owns it, unless it is given to a model. */
+CornuOptimizer *cornu_optimizer_from_json(const char *json);
+CornuLoss      *cornu_loss_from_json(const char *json);
+CornuMetric    *cornu_metric_from_json(const char *json);
+
 /* Keras' get_compile_config of a compiled model as JSON, which the caller frees by free(). NULL and
  * CORNU_ERR_UNSUPPORTED for one that is not compiled, or with a user-defined part. */
 char *cornu_compile_to_json(const CornuModel *model);

@@ -31,7 +31,8 @@ static CornuTensor *checked(const CornuOperands *o, CornuTensor *y)
 {
     const CornuOperationClass *kind = class_of(o->layer);
     if (!y) return NULL;
-    if (kind->count) kind->count(o, cornu_tensor_shape(o->in[0]));   /* it reads arguments, too */
+    if (kind->count)   /* it reads arguments, too */
+        kind->count(o, o->in_count ? cornu_tensor_shape(o->in[0]) : cornu_shape_from(0, NULL));
     return cornu__operation_check_asked(kind, o) ? cornu__null() : y;
 }
 
@@ -48,7 +49,7 @@ CornuTensor *cornu__operation_call(CornuLayer *layer, const CornuCall *call,
     o.shapes_only = call->shapes_only;
     o.in = in;
     o.out = out;
-    return call->shapes_only ? checked(&o, kind->rule(&o)) : kind->rule(&o);
+    return checked(&o, kind->rule(&o));
 }
 
 /* As in Keras, results of operations have no masks. */
