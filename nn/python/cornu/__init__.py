@@ -16,6 +16,7 @@ Arrays are NumPy's, and are not copied if they are contiguous. Failures raise Co
 from . import (activations, callbacks, constraints, datasets, errors, initializers, layers, losses,
                metrics, models, ops, optimizers, regularizers, utils)
 from ._explain import explain
+from ._functions import GradientTape, Variable, function, gradients
 from ._library import lib as _lib
 from ._remat import RematScope, remat
 from ._symbols import Tensor, input_tensor as Input
@@ -28,9 +29,9 @@ from .utils import clear_session, set_dtype_policy, set_random_seed
 
 __version__ = _lib.version
 
-__all__ = ["CornuError", "Device", "Input", "Int8Model", "Model", "Predictor", "RematScope",
-           "Sequential", "Tensor",
+__all__ = ["CornuError", "Device", "GradientTape", "Input", "Int8Model", "Model", "Predictor",
+           "RematScope", "Sequential", "Tensor", "Variable",
            "activations", "callbacks", "clear_session", "clone_model", "constraints", "datasets",
-           "errors", "explain", "from_keras", "initializers", "layers", "load", "load_model",
+           "errors", "explain", "from_keras", "function", "gradients", "initializers", "layers", "load", "load_model",
            "losses", "metrics", "model_from_json", "models", "ops", "optimizers", "regularizers",
            "remat", "set_dtype_policy", "set_random_seed", "utils"]

@@ -7,7 +7,9 @@ import weakref
 
 from ._described import Described, unique_name
 from ._library import Owned, lib, struct
-from ._symbols import Tensor, input_config, set_extents
+from ._calls import call_model
+from ._symbols import Tensor, find_tensor, input_config, set_extents
+from ._values import current
 from ._training import Trained, listed
 from .layers import Layer, Weight, Weighted, by_address, check_tensors
 
@@ -53,6 +55,7 @@ class Model(Trained, Weighted):
         self.optimizer, self._compiled, self._stopping, self.history = None, None, False, None
         self._predicts, self._output_shapes, self._device = False, None, None
         self._shared = None     # the device of another model with the same weights
+        self._placed, self._eager = None, {}     # of calls on arrays
 
     @classmethod
     def _of(cls, address):
@@ -149,11 +152,12 @@ class Model(Trained, Weighted):
         return lib.cornu_model_parameters(self.pointer)
 
     def __call__(self, inputs, training=None, mask=None):
-        """Calls the model, as a layer, on symbolic tensors. A function, whose axis 0 is not a
-        batch (see Predictor), runs once on arrays."""
-        if self.is_function and not any(isinstance(tensor, Tensor) for tensor in (
-                inputs.values() if isinstance(inputs, dict) else listed(inputs))):
-            return self.predict_on_batch(inputs)
+        """Calls the model: as a layer, on symbolic tensors; on arrays, which computes at once; in a
+        function, on recorded tensors."""
+        if not isinstance(find_tensor([inputs, mask]), Tensor):
+            if self.is_function and current() is None:
+                return self.predict_on_batch(inputs)
+            return call_model(self, self._ordered("input", inputs), training, mask)
         given = {"training": training, "mask": mask}
         kwargs = {key: value for key, value in given.items() if value is not None}
         check_tensors(self.name, [inputs, *kwargs.values()])

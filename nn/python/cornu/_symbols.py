@@ -4,16 +4,18 @@ import ctypes
 import json
 import numbers
 
+import numpy as np
+
 from ._arrays import KERAS_NAMES, dtype_number, shape_of
 from ._described import plain, unique_name
 from ._library import Owned, arguments, lib, struct
+from ._operators import Operators, users_line
+from ._values import _DRAWS, Readable, Value, current, eager, record
 
 
-class Tensor:
+class Tensor(Operators):
     """A value of a model that is being made: Keras' KerasTensor. Arithmetic, comparisons and
     indices make others."""
-
-    __array_priority__ = 100    # NumPy leaves operators to this class
 
     def __init__(self, address, needs=()):
         self._symbol = Owned(lib.cornu_symbol_take(address), lib.cornu_symbol_free, *needs)
@@ -38,41 +40,12 @@ class Tensor:
     def __repr__(self):
         return "<cornu.Tensor shape=%s dtype=%s>" % (self.shape, self.dtype)
 
-    def __neg__(self):
-        return operation("negative", self)
-
-    def __abs__(self):
-        return operation("absolute", self)
-
-    def __invert__(self):
-        return operation("logical_not", self)
-
-    def __getitem__(self, key):
-        return operation("get_item", self, key)
-
     def __iter__(self):
-        raise TypeError("a symbolic tensor has no elements to iterate over")
+        raise TypeError("a symbolic tensor has no elements to iterate over; in %s" % users_line())
 
     def __bool__(self):
-        raise TypeError("a symbolic tensor has no value, so that it is neither true nor false")
-
-
-def _operator(name, reflected):
-    def call(self, other):
-        return operation(name, other, self) if reflected else operation(name, self, other)
-    call.__doc__ = "keras.ops.%s." % name
-    return call
-
-
-for _operators, _reflects in (
-        ({"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide",
-          "floordiv": "floor_divide", "mod": "mod", "pow": "power", "matmul": "matmul",
-          "and": "logical_and", "or": "logical_or", "xor": "logical_xor"}, True),
-        ({"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}, False)):
-    for _name, _operation in _operators.items():
-        setattr(Tensor, "__%s__" % _name, _operator(_operation, False))
-        if _reflects:
-            setattr(Tensor, "__r%s__" % _name, _operator(_operation, True))
+        raise TypeError("a symbolic tensor has no value, so that it is neither true nor false: use "
+                        "ops.where or ops.cond in place of if; in %s" % users_line())
 
 
 def input_tensor(shape=None, batch_size=None, dtype=None, name=None, batch_shape=None, scale=None):
@@ -140,16 +113,52 @@ class Form:
         return arguments(*[t.pointer for t in self.tensors])
 
 
+_LEAVES = (int, float, bool, str, type(None), np.ndarray)
+
+
+def find_tensor(values):
+    """What says how to compute: a symbolic tensor if there is one among the values, lists and
+    dictionaries; else a recorded one or a variable; else None."""
+    found = None
+    for value in values:
+        if isinstance(value, _LEAVES):
+            continue
+        if isinstance(value, Tensor):
+            return value
+        if isinstance(value, (list, tuple, dict)):
+            value = find_tensor(value.values() if isinstance(value, dict) else value)
+            if isinstance(value, Tensor):
+                return value
+        if found is None and isinstance(value, (Value, Readable)):
+            found = value
+    return found
+
+
 def operation(name, /, *values, **named):
-    """keras.ops.NAME of symbolic tensors, and of numbers or arrays beside them, with the arguments
-    of Keras: one tensor, or a list of them where there are several results."""
+    """keras.ops.NAME with the arguments of Keras. With a symbolic tensor among them it is one of a
+    model; with a recorded one, or a variable while there is a recording, it is recorded; of arrays
+    and numbers it is computed. Several results are a list."""
+    found = find_tensor(values)
+    if found is None and named or isinstance(found, Readable):
+        other = find_tensor(named.values())
+        found = other if found is None or isinstance(other, (Tensor, Value)) else found
+    if isinstance(found, Tensor):
+        return _symbolic(name, values, named)
+    recording = current()
+    if isinstance(found, Value) and not found.recording.closed:
+        recording = found.recording
+    elif recording is not None and found is None and recording.values is None and \
+            name not in _DRAWS:
+        recording = None        # a function's own constants
+    if recording is None:
+        return eager(name, values, named)
+    return record(recording, name, values, named)
+
+
+def _symbolic(name, values, named):
     form = Form()
     given = {key: form(value) for key, value in named.items()}
     given["args"] = form(values)
-    if not form.tensors:
-        kinds = [type(v).__name__ for v in (*values, *named.values())]
-        raise TypeError("%s: expected a symbolic tensor of this package, %s came"
-                        % (name, ", ".join(kinds) or "nothing"))
     given["name"] = given.get("name") or unique_name(name)
     return results(lib.cornu_operation_from(name, json.dumps(given), *form.pointers()))
 

@@ -61,6 +61,8 @@ class Trained:
 
     def _compile(self, config, device):
         pointer = _find_device(device) or self._device_of_others()
+        if pointer is None and device is None and self._placed is not None:
+            pointer = self._placed.address
         lib.cornu_compile_from_json(self.pointer, json.dumps(config), pointer)
         self._claim_weights()
 

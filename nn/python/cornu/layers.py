@@ -12,15 +12,19 @@ from ._arrays import Borrowed, shape_of
 from ._errors import CornuError
 from ._described import Described, make_classes, snake_case, unique_name
 from ._library import Owned, lib, struct
-from ._symbols import Form, Tensor, input_tensor as Input, operands, results
+from ._symbols import Form, Tensor, find_tensor, input_tensor as Input, operands, results
+from ._values import Readable, Value, current
 
 
 # The objects of Python for layers of the library, by address, while they live.
 by_address = weakref.WeakValueDictionary()
 
 
-class Weight:
-    """A variable of a layer: its path, shape and value, a NumPy array (float32)."""
+class Weight(Readable):
+    """A variable of a layer: its path, shape and value, a NumPy array (float32). Functions read it
+    and assign it."""
+
+    dtype, pending = "float32", None
 
     def __init__(self, address, owner):
         self._weight = lib.type("CornuWeight").from_address(address)
@@ -38,13 +42,49 @@ class Weight:
     def shape(self):
         return shape_of(self._weight.type.shape)
 
+    @property
+    def ndim(self):
+        return len(self.shape)
+
+    @property
+    def trainable(self):
+        return bool(lib.cornu_layer_trains(self._owner._layer_pointer(), self._address))
+
+    def _native(self):
+        if not self._weight.variable:
+            raise ValueError("%s is on no device: call its model on arrays first, or compile it"
+                             % self.path)
+        return self._weight.variable
+
+    def _keeper(self):
+        return self._owner._owned
+
+    def _read(self, recording):
+        from ._functions import Borrowed as Device
+        address = self._native()
+        recording.use(Device(lib.cornu_variable_device(address), self._owner._owned))
+        recording.placed.append((self._weight, address))
+        return recording.read(address, self._owner._owned)
+
     def numpy(self):
+        from ._functions import finish_pending
+        finish_pending()
         values = np.empty(self.shape, np.float32)
         lib.cornu_weight_read(self._address, Borrowed().array(values))
         return values
 
+    @property
+    def value(self):
+        """Its value: in a function a recorded tensor, else an array."""
+        return self.numpy() if current() is None else self._read(current())
+
     def assign(self, value):
-        """Sets the value, of the same shape."""
+        """Sets the value, of the same shape; in a function, at the end of each run."""
+        recording = value.recording if isinstance(value, Value) else current()
+        if recording is not None and not recording.closed:
+            from ._functions import assign_in
+            self._read(recording)
+            return assign_in(recording, self._native(), recording.value(value), "float32", self)
         lent = Borrowed()
         value = np.asarray(value, np.float32)
         lib.cornu_weight_write(self._address, lent.array(value))
@@ -117,6 +157,25 @@ class Weighted:
 
     # ---- Calls ----
 
+    _losses = ()        # of the last call in a function or under a tape
+
+    @property
+    def losses(self):
+        """In a function: what regularizers and layers add to the loss, of the last call."""
+        return list(self._losses)
+
+    @property
+    def variables(self):
+        return self.weights
+
+    @property
+    def trainable_variables(self):
+        return self.trainable_weights
+
+    @property
+    def non_trainable_variables(self):
+        return self.non_trainable_weights
+
     _first = None       # a result of the first call, while this object made it
     _model = None       # a weak reference to the address of a model that calls the layer
 
@@ -173,7 +232,7 @@ class Layer(Weighted, Described):
         super().__init__(*args, **kwargs)
         if not self._config.get("name"):
             self._config["name"] = unique_name(snake_case(self.class_name))
-        self._calls, self._owned = 0, None
+        self._calls, self._owned, self._wrappers = 0, None, {}
         self._make()
 
     def _make(self):
@@ -201,6 +260,7 @@ class Layer(Weighted, Described):
         made = object.__new__(known if isinstance(known, type) and issubclass(known, Layer)
                               else Layer)
         made._config, made._calls, made._owned = None, 1, Owned(address, lambda _: None, owner)
+        made._wrappers = {}
         made.class_name = kind
         by_address[address] = made
         return made
@@ -235,9 +295,15 @@ class Layer(Weighted, Described):
         return dtype["config"]["name"] if isinstance(dtype, dict) else dtype
 
     def __call__(self, *args, **kwargs):
-        """Calls the layer on symbolic tensors: layer(x), layer([a, b]), layer(query, value). Other
-        arguments of Keras' call are given by name: layer(x, initial_state=[h, c], mask=m)."""
+        """Calls the layer on symbolic tensors, on arrays, which computes at once, or, in a function,
+        on recorded tensors: layer(x), layer([a, b]), layer(query, value). Other arguments of Keras'
+        call are given by name: layer(x, initial_state=[h, c], mask=m)."""
         kwargs = {key: value for key, value in kwargs.items() if value is not None}
+        if not isinstance(find_tensor([*args, *kwargs.values()]), Tensor):
+            from ._calls import call_layer
+            own = self.description.get("call_arguments", "").split()
+            self._configure({key: kwargs.pop(key) for key in own if key in kwargs})
+            return call_layer(self, args, kwargs)
         check_tensors(self.name, [*args, *kwargs.values()])
         own = self.description.get("call_arguments", "").split()
         self._configure({key: kwargs.pop(key) for key in own if key in kwargs})

@@ -1,12 +1,142 @@
 """Keras' metrics, by the library's tables. Where an argument is one, its name will do."""
 
+import ctypes
+import json
+
+import numpy as np
+
+from ._calls import recording_of, update_metric
 from ._described import Described, make_classes
+from ._functions import Deferred, Variable
+from ._library import Owned, lib
+from ._operators import operate
+from ._values import Array, current, to_array
 
 
 class Metric(Described):
     """The base of all metrics."""
 
     name = property(Described._name)
+    _made, _states, _device, _epoch, _pending = None, None, None, 0, None
+
+    def __getstate__(self):
+        return {key: value for key, value in vars(self).items()
+                if key not in ("_made", "_states", "_device", "_pending")}
+
+    def _states_on(self, recording):
+        """The library's states, on the device of the first recording."""
+        if self._made is None:
+            self._made = Owned(lib.cornu_metric_from_json(json.dumps(self.to_dict())),
+                               lib.cornu_metric_free)
+        if self._states is None:
+            self._device = recording._device
+            self._states = Owned(lib.cornu_metric_states_create(self._made.address,
+                                                                recording.device),
+                                 lib.cornu_metric_states_free, self._made, recording._device)
+        recording.use(self._device)
+        return self._states
+
+    def _finish(self):
+        if self._pending is not None:
+            self._pending.finish()
+            self._pending = None
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        """Adds a batch; in a function, in each run."""
+        update_metric(self, y_true, y_pred, sample_weight)
+
+    def result(self):
+        """The result so far, an array; in a function what it will be after the run."""
+        if current() is not None and current().values is None:
+            return Deferred(self._result)
+        return self._result()
+
+    def _result(self):
+        self._finish()
+        if self._states is None:
+            return np.zeros((), np.float32).view(Array)
+        count = lib.cornu_metric_states_count(self._states.address)
+        values = (ctypes.c_double * count)()
+        lib.cornu_metric_states_result(self._states.address, ctypes.addressof(values))
+        made = np.array(values, np.float32)
+        return (made.reshape(()) if count == 1 else made).view(Array)
+
+    def reset_state(self):
+        """Begins anew."""
+        self._finish()
+        if self._states is not None:
+            lib.cornu_metric_states_reset(self._states.address)
+
+    reset_states = reset_state
+
+    def __call__(self, *args, **kwargs):
+        self.update_state(*args, **kwargs)
+        return self.result()
 
 
-__all__ = ["Metric"] + make_classes("metrics", Metric, globals())
+class _Total(Metric):
+    """Sums of values and of their weights."""
+
+    def __init__(self, name=None, dtype=None):
+        self._config = {"name": name or self._usual_name}
+        self.total, self.count = Variable(0.0), Variable(0.0)
+
+    @property
+    def variables(self):
+        return [self.total, self.count]
+
+    def update_state(self, values, sample_weight=None):
+        """Adds values, an array or a scalar, each with its weight."""
+        recording = recording_of([values, sample_weight])
+        if recording is None:
+            values = np.asarray(to_array(values), np.float32)
+            weight = np.float32(1) if sample_weight is None else to_array(sample_weight)
+            weight = np.broadcast_to(_aligned(weight, values.ndim), values.shape)
+            self.total.assign(self.total.numpy() + np.sum(values * weight))
+            self.count.assign(self.count.numpy() + np.sum(weight))
+            return
+        values = operate("cast", recording.value(values), "float32")
+        count = float(np.prod(values.shape))
+        if sample_weight is not None:
+            weight = operate("cast", recording.value(sample_weight), "float32")
+            weight = operate("broadcast_to", _aligned(weight, values.ndim), values.shape)
+            values, count = values * weight, _sum(weight)
+        self.total.assign_add(_sum(values))
+        self.count.assign_add(count)
+
+    def reset_state(self):
+        self.total.assign(0.0)
+        self.count.assign(0.0)
+
+    reset_states = reset_state
+
+
+def _sum(x):
+    return operate("sum", x) if x.ndim else x
+
+
+def _aligned(weight, ndim):
+    while weight.ndim < ndim:
+        weight = operate("expand_dims", weight, -1)
+    return weight
+
+
+class Mean(_Total):
+    """The mean of the values that update_state was given: Mean(name="loss")."""
+
+    _usual_name = "mean"
+
+    def result(self):
+        return operate("divide_no_nan", self.total.value, self.count.value)
+
+
+class Sum(_Total):
+    """Likewise their sum."""
+
+    _usual_name = "sum"
+
+    def result(self):
+        return self.total.value
+
+
+__all__ = ["Metric", "Mean", "Sum"] + make_classes("metrics", Metric, globals())

@@ -1,7 +1,8 @@
-"""Keras' operations on symbolic tensors: cornu.ops.concatenate([a, b], axis=-1).
+"""Keras' operations: cornu.ops.concatenate([a, b], axis=-1).
 
-Arguments are those of Keras, by position or by name; beside tensors stand numbers and arrays. An
-operation with several results returns a list of them.
+Arguments are those of Keras, by position or by name. On symbolic tensors they make others; on arrays
+and numbers they compute at once; in a cornu.function they are recorded. An operation with several
+results returns a list of them.
 """
 
 import inspect
@@ -9,6 +10,7 @@ import types
 
 from ._described import described
 from ._symbols import operation as _operation
+from ._values import convert_to_numpy, convert_to_tensor, is_tensor, shape
 
 
 def _parameter(argument):
@@ -30,17 +32,19 @@ def _make(name, entry):
             raise TypeError("%s: %s" % (name, error)) from None
         return _operation(name, *values, **arguments)
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = "keras.ops.%s of symbolic tensors; `name` is its layer's." % name
+    call.__doc__ = "keras.ops.%s; `name` is the layer's, of symbolic tensors." % name
     call.__signature__ = signature
     call.__module__ = __name__
     return call
 
 
-__all__ = []
+_OWN = {"convert_to_numpy": convert_to_numpy, "convert_to_tensor": convert_to_tensor,
+        "is_tensor": is_tensor, "shape": shape}
+__all__ = list(_OWN)
 _modules = {}
 for _entry, _name in zip(described["operations"], described["names"]["operations"]):
     # Keras' name, and the one made from the class' where that differs.
-    for _each in {_entry["name"], _name}:
+    for _each in {_entry["name"], _name} - set(_OWN):
         globals()[_each] = _make(_each, _entry)
         _modules.setdefault(_entry["module"], {})[_each] = globals()[_each]
         __all__.append(_each)

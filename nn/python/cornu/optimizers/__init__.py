@@ -1,13 +1,158 @@
 """Keras' optimizers, by the library's tables; cornu.optimizers.schedules has the schedules."""
 
 import ctypes
+import json
+
+import numpy as np
 
 from .._described import Described, make_classes, plain
-from .._library import lib
+from .._functions import Borrowed
+from .._library import Owned, lib
+from .._operators import users_line
+from .._values import Again, Compiled, Recording, Same, Value, current, kept, to_array
 from . import schedules
 
 
-class Optimizer(Described):
+class ByHand:
+    """What optimizers do in functions, and under a tape."""
+
+    _own = None          # the library's optimizer, of an object that no model is compiled with
+    _built = ()          # its variables, and their addresses
+    _iterations = None
+
+    def _optimizer(self):
+        """The library's optimizer."""
+        if self._pointer():
+            return self._pointer()
+        self._own = Owned(lib.cornu_optimizer_from_json(json.dumps(self.to_dict())),
+                          lib.cornu_optimizer_free)
+        return self._own.address
+
+    def _model_of(self):
+        return self._model() if self._model else None
+
+    def build(self, variables):
+        """Makes its variables for these ones, in this order."""
+        variables = list(variables)
+        if not variables:
+            raise ValueError("%s: there are no variables to train" % self.class_name)
+        for variable in variables:
+            _need_native(variable)
+        addresses = [v._native() for v in variables]
+        optimizer = self._optimizer()
+        if all(hasattr(v, "_address") for v in variables):
+            given = (ctypes.c_void_p * len(variables))(*[v._address for v in variables])
+            lib.cornu_optimizer_build_weights(optimizer, given, len(variables))
+        else:
+            given = (ctypes.c_void_p * len(variables))(*addresses)
+            lib.cornu_optimizer_build(optimizer, given, len(variables))
+        for variable in variables:
+            self._own.needs(variable._keeper().counted)
+        self._built = list(zip(variables, addresses))
+
+    built = property(lambda self: bool(self._order()))
+
+    def _order(self):
+        """The addresses of the variables that it trains, in its order."""
+        model = self._model_of()
+        if model is not None:
+            return [w._native() for w in model.trainable_weights]
+        return [address for _, address in self._built]
+
+    def apply(self, grads, trainable_variables=None):
+        """Updates the variables, by default those of build, by gradients: in a function, in each
+        run; under a tape, at once."""
+        grads = list(grads)
+        variables = trainable_variables
+        if variables is None:
+            model = self._model_of()
+            variables = model.trainable_weights if model is not None else \
+                [variable for variable, _ in self._built]
+        variables = list(variables)
+        if len(grads) != len(variables):
+            raise ValueError("%s.apply: %d gradients are given for %d variables; in %s"
+                             % (self.class_name, len(grads), len(variables), users_line()))
+        recording = next((g.recording for g in grads
+                          if isinstance(g, Value) and not g.recording.closed), current())
+        if recording is not None and recording.values is None:
+            return self._apply_in(recording, grads, variables)
+        if recording is not None and self.built:
+            self._apply_in(recording, grads, variables)
+            recording.assigns = True
+            return recording.finish()
+        if recording is not None:       # building moves what the recording reads
+            recording.finish()
+        return self._apply_arrays([to_array(g) for g in grads], variables)
+
+    def _apply_in(self, recording, grads, variables):
+        if not self.built:
+            for variable in variables:
+                variable._read(recording)
+            self.build(variables)
+            raise Again()
+        place = {variable._native(): i for i, variable in enumerate(variables)}
+        order = self._order()
+        if sorted(place) != sorted(order):
+            raise ValueError(
+                "%s.apply: expected the %d variables that it was built for, %d others came (%s); an "
+                "optimizer trains all of its variables in each step, use one for each set of them; "
+                "in %s" % (self.class_name, len(order), len(variables),
+                           ", ".join(v.path for v in variables[:3]), users_line()))
+        tensors = [recording.value(grads[place[address]]).pointer for address in order]
+        given = (ctypes.c_void_p * len(tensors))(*tensors)
+        lib.cornu_optimizer_apply(self._optimizer(), recording.pointer, given)
+        recording.kept.append(self._own or self._model_of()._owned)
+
+    def _apply_arrays(self, arrays, variables):
+        if not self.built:
+            self.build(variables)
+        key = (Same(self), "apply", *[v._native() for v in variables],
+               *[a.shape for a in arrays])
+
+        def make():
+            variable = variables[0]
+            recording = Recording(Borrowed(lib.cornu_variable_device(variable._native()),
+                                           variable._keeper()))
+            inputs = [recording.input(array) for array in arrays]
+            self._apply_in(recording, inputs, variables)
+            return Compiled(recording, inputs, [])
+        kept(key, make).run(arrays)
+
+    def apply_gradients(self, grads_and_vars):
+        """apply of pairs of a gradient and a variable."""
+        pairs = list(grads_and_vars)
+        self.apply([g for g, _ in pairs], [v for _, v in pairs])
+
+    def scale_loss(self, loss):
+        """The loss of which gradients are taken, where it is scaled for float16."""
+        recording = loss.recording
+        return Value(lib.cornu_optimizer_scale_loss(self._optimizer(), loss.pointer), recording)
+
+    @property
+    def iterations(self):
+        """The number of steps, an array; in a function a recorded tensor."""
+        variable = lib.cornu_optimizer_iteration(self._optimizer()) if self.built else None
+        if not variable:
+            return np.zeros((), "int64")
+        if current() is not None:
+            return current().read(variable, self._own or self._model_of()._owned)
+        made = np.zeros((), "int64")
+        lib.cornu_variable_read(variable, _lent(made))
+        return made
+
+
+def _lent(array):
+    from .._arrays import Borrowed as Lent
+    return Lent().array(array)
+
+
+def _need_native(variable):
+    """A cornu.Variable that nothing has used yet gets its memory."""
+    if hasattr(variable, "_make_native"):
+        variable._make_native()
+
+
+class Optimizer(ByHand, Described):
     """The base of all optimizers."""
 
     _model = None        # a weak reference to the model that is compiled with it
@@ -22,11 +167,14 @@ class Optimizer(Described):
         return made
 
     def __getstate__(self):
-        return {key: value for key, value in vars(self).items() if key != "_model"}
+        return {key: value for key, value in vars(self).items()
+                if key not in ("_model", "_own", "_built")}
 
     def _pointer(self):
-        model = self._model() if self._model else None
-        return lib.cornu_model_optimizer(model.pointer) if model else None
+        model = self._model_of()
+        if model is not None:
+            return lib.cornu_model_optimizer(model.pointer)
+        return self._own.address if self._own else None
 
     @property
     def learning_rate(self):

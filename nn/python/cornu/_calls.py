@@ -1,0 +1,272 @@
+"""Models and layers called on arrays and on recorded tensors."""
+
+import ctypes
+
+import numpy as np
+
+from ._library import lib
+from ._symbols import Tensor, input_tensor
+from ._values import (Again, Array, Compiled, Counter, Readable, Recording, Same, Value, current, kept,
+                      state, to_array)
+
+_MOST_KEPT = 16      # recordings of one model, and models of one layer
+
+
+def is_array(x):
+    """Whether a layer computes with it at once: an array, or a list of numbers."""
+    return isinstance(x, (np.ndarray, np.generic, Value, Readable)) or (
+        hasattr(x, "__array__") and not isinstance(x, Tensor))
+
+
+def leaves(x):
+    """The tensors and arrays in lists and dictionaries."""
+    if isinstance(x, dict):
+        x = list(x.values())
+    if isinstance(x, (list, tuple)):
+        return [leaf for each in x for leaf in leaves(each)]
+    return [x]
+
+
+def recording_of(values):
+    """The recording that a call on these belongs to; None: it computes at once."""
+    for value in values:
+        if isinstance(value, Value) and not value.recording.closed:
+            return value.recording
+    return current()
+
+
+def stored(x):
+    """An array of numbers or strings."""
+    array = x.numpy() if hasattr(x, "numpy") else np.asarray(x)
+    return array if array.dtype.kind in "SUO" else to_array(array)
+
+
+# ---- Models ----
+
+class Placed:
+    """Where a model's weights are, as of a call."""
+
+    variable = None     # of a model without weights
+
+    def __init__(self, model, device):
+        if not model._predicts and not lib.cornu_model_compiled(model.pointer):
+            device = model._device_of_others() or device
+        lib.cornu_model_place(model.pointer, device)
+        model._claim_weights()
+        model._predicts = True
+        self.address, self.counted = lib.cornu_model_device(model.pointer), model._owned.counted
+        weights = model.weights
+        self.first = (weights[0]._weight, weights[0]._weight.variable) if weights else (self, None)
+
+    def is_current(self):
+        return self.first[0].variable == self.first[1]
+
+
+def place(model, recording, x):
+    """Puts the model, built for x, on the recording's device, or the recording on the model's."""
+    if not model.built:
+        model.build(np.shape(x))
+    placed = model._placed
+    if placed is None or not placed.is_current():
+        placed = model._placed = Placed(model, recording.device)
+    recording.use(placed)
+    recording.kept.append(model._owned)
+    recording.placed.append(placed.first)
+
+
+def record_model(recording, model, inputs, training=False, mask=None):
+    """The outputs of a model in a recording: a list of Values."""
+    place(model, recording, inputs[0])
+    values = [recording.value(x) for x in inputs]
+    call = recording.call(training)
+    if mask is not None:
+        call.mask = recording.value(mask).pointer
+    added, count = ctypes.c_void_p(), lib.cornu_model_output_count(model.pointer)
+    call.loss = ctypes.addressof(added)
+    given = (ctypes.c_void_p * len(values))(*[v.pointer for v in values])
+    out = (ctypes.c_void_p * max(count, 1))()
+    lib.cornu_model_call_many(model.pointer, given, len(values), ctypes.addressof(call),
+                              ctypes.addressof(out), count)
+    if recording.values is not None and training:
+        recording.restores.update((w._address, w) for w in model.non_trainable_weights)
+    model._losses = [Value(added.value, recording)] if added.value else []
+    return [Value(pointer, recording) for pointer in out[:count]]
+
+
+def call_model(model, inputs, training=None, mask=None):
+    """model(x): one output or a list of them, recorded or computed."""
+    recording = recording_of([*inputs, mask])
+    if recording is not None:
+        made = record_model(recording, model, inputs, training, mask)
+        return made[0] if len(made) == 1 else made
+    from ._functions import finish_pending
+    finish_pending()
+    arrays = [stored(x) for x in inputs]
+    if any(array.dtype.kind in "SUO" for array in arrays):
+        return _viewed(model.predict_on_batch(arrays))
+    if mask is not None:
+        arrays.append(np.asarray(mask, bool))
+    key = (bool(training), mask is None, *[(a.dtype, a.shape) for a in arrays])
+    known = model._eager.get(key)
+    if known is None or not known.recording.is_current():
+        known = _compile(model, key, arrays, training, mask is not None)
+    made = known.run(arrays)
+    return made[0] if len(made) == 1 else made
+
+
+def _viewed(made):
+    return [a.view(Array) for a in made] if isinstance(made, list) else made.view(Array)
+
+
+def _compile(model, key, arrays, training, masked):
+    while len(model._eager) >= _MOST_KEPT:
+        del model._eager[next(iter(model._eager))]
+    device = state.device
+    while True:
+        recording = Recording(device, state.counters.setdefault("models", Counter()))
+        inputs = [recording.input(array) for array in arrays]
+        try:
+            made = record_model(recording, model, inputs[:-1] if masked else inputs, training,
+                                inputs[-1] if masked else None)
+        except Again as again:
+            device = again.device or device
+            continue
+        model._eager[key] = Compiled(recording, inputs, made)
+        return model._eager[key]
+
+
+# ---- Layers ----
+
+def _is_of_numbers(x):
+    while isinstance(x, (list, tuple)):
+        if not x:
+            return False
+        x = x[0]
+    return isinstance(x, (int, float, str))
+
+
+class _Symbols:
+    """Arguments of a layer's call with symbolic tensors in the place of arrays."""
+
+    def __init__(self):
+        self.given, self.symbols, self.key = [], [], []
+
+    def __call__(self, value):
+        if isinstance(value, dict):
+            return {word: self(v) for word, v in value.items()}
+        if isinstance(value, (list, tuple)) and not _is_of_numbers(value):
+            return [self(v) for v in value]
+        if not is_array(value) and not isinstance(value, (list, tuple)):
+            self.key.append(value)
+            return value
+        if not isinstance(value, Value):
+            value = value if isinstance(value, Readable) else stored(value)
+        if not value.shape:
+            raise ValueError("a layer is called on a scalar, expected an array with a row for each "
+                             "sample")
+        dtype = np.dtype(value.dtype).name if value.dtype != "bfloat16" else "float32"
+        dtype = "string" if np.dtype(dtype).kind in "SUO" else dtype
+        self.given.append(value)
+        self.key.append((tuple(value.shape[1:]), dtype))
+        return _Place(len(self.given) - 1)
+
+    def made(self, value):
+        if isinstance(value, dict):
+            return {word: self.made(v) for word, v in value.items()}
+        if isinstance(value, list):
+            return [self.made(v) for v in value]
+        return self.symbols[value.i] if isinstance(value, _Place) else value
+
+
+class _Place:
+    def __init__(self, i):
+        self.i = i
+
+
+def call_layer(layer, args, kwargs):
+    """layer(x) of arrays or recorded tensors: by a model of this call alone, which the layer
+    keeps."""
+    from ._models import Model
+    training = kwargs.pop("training", None)
+    symbols = _Symbols()
+    args, kwargs = symbols(list(args)), symbols(kwargs)
+    key = repr((symbols.key, args, kwargs.keys()))
+    model = layer._wrappers.get(key)
+    if model is None:
+        shapes = [part for part in symbols.key if isinstance(part, tuple)]
+        symbols.symbols = [input_tensor(shape, dtype=None if "float" in dtype else dtype,
+                                        name="x%d" % i)
+                           for i, (shape, dtype) in enumerate(shapes)]
+        first = layer._first
+        made = layer._called(symbols.made(args), symbols.made(kwargs))
+        layer._first = first
+        model = Model(symbols.symbols, made, name=layer.name + "_call")
+        while len(layer._wrappers) >= _MOST_KEPT:
+            del layer._wrappers[next(iter(layer._wrappers))]
+        layer._wrappers[key] = model
+    made = call_model(model, symbols.given, training)
+    layer._losses = model._losses
+    return made
+
+
+
+# ---- Losses ----
+
+def call_loss(loss, y_true, y_pred, sample_weight=None, values=False):
+    """The loss of a batch, or its values of each row."""
+    given = [x for x in (y_true, y_pred, sample_weight) if x is not None]
+    recording = recording_of(given)
+    if recording is not None:
+        return _record_loss(recording, loss, given, values)
+    arrays = [to_array(x) for x in given]
+    key = (Same(loss), values, *[(a.dtype, a.shape) for a in arrays])
+
+    def make():
+        recording = Recording(state.device)
+        inputs = [recording.input(array) for array in arrays]
+        return Compiled(recording, inputs, [_record_loss(recording, loss, inputs, values)])
+    return kept(key, make).run(arrays)[0]
+
+
+def _record_loss(recording, loss, given, values):
+    tensors = [recording.value(x).pointer for x in given]
+    recording.kept.append(loss._owned_loss())
+    pointer = loss._owned_loss().address
+    if values:
+        return Value(lib.cornu_loss_record_values(pointer, *tensors), recording)
+    return Value(lib.cornu_loss_record(pointer, *tensors, *[None] * (3 - len(tensors))), recording)
+
+
+# ---- Metrics ----
+
+def update_metric(metric, y_true, y_pred, sample_weight=None):
+    """Adds a batch to the metric's states."""
+    given = [x for x in (y_true, y_pred, sample_weight) if x is not None]
+    recording = recording_of(given)
+    if recording is not None:
+        _record_metric(recording, metric, given)
+        if recording.values is not None:
+            recording.assigns, metric._pending = True, recording
+        return
+    metric._finish()
+    arrays = [to_array(x) for x in given]
+    key = (Same(metric), metric._epoch, *[(a.dtype, a.shape) for a in arrays])
+
+    def make():
+        device = metric._device or state.device
+        while True:
+            recording = Recording(device)
+            inputs = [recording.input(array) for array in arrays]
+            try:
+                _record_metric(recording, metric, inputs)
+                return Compiled(recording, inputs, [])
+            except Again as again:
+                device = again.device
+    kept(key, make).run(arrays)
+
+
+def _record_metric(recording, metric, given):
+    tensors = [recording.value(x).pointer for x in given]
+    states = metric._states_on(recording)
+    recording.kept.append(states)
+    lib.cornu_metric_states_record(states.address, *tensors, *[None] * (3 - len(tensors)))

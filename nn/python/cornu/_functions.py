@@ -1,0 +1,404 @@
+"""Functions that are recorded once and run: cornu.function, gradients, GradientTape, Variable."""
+
+import ctypes
+import functools
+import threading
+import types
+
+import numpy as np
+
+from . import _arrays as arrays
+from ._arrays import dtype_number
+from ._described import Described, plain, unique_name
+from ._library import Owned, lib, struct
+from ._operators import users_line
+from ._values import (_NARROWER, Again, Array, Compiled, Counter, Readable, Recording, Same,
+                      Value, current, record, state, to_array)
+
+_MOST_RECORDINGS = 64
+_STATIC = (int, float, bool, str, type(None), bytes)
+
+
+# ---- Variables ----
+
+class Variable(Readable):
+    """A value that functions read and assign: cornu.Variable(0.0), or of a shape with an
+    initializer, cornu.Variable("zeros", shape=(3,)). Its memory is on the device of the first
+    recording that uses it."""
+
+    def __init__(self, initializer, shape=None, dtype=None, trainable=True, name=None):
+        if callable(initializer) or isinstance(initializer, (str, Described)):
+            if shape is None:
+                raise ValueError("Variable: an initializer needs a shape")
+            initializer = _drawn(initializer, tuple(shape), dtype)
+        elif shape is not None:
+            initializer = np.broadcast_to(to_array(initializer), tuple(shape))
+        self._host = np.array(to_array(initializer, dtype))
+        self.trainable, self.name = trainable, name or unique_name("variable")
+        self.shape, self.dtype = self._host.shape, self._host.dtype.name
+        self._owned, self.pending = None, None
+
+    path = property(lambda self: self.name)
+    ndim = property(lambda self: len(self.shape))
+
+    def _native(self):
+        return self._owned.address
+
+    def _keeper(self):
+        return self._owned
+
+    def _make_native(self):
+        self._on(Recording(state.device))
+
+    def _on(self, recording):
+        """The address of the library's variable, on the recording's device."""
+        if self._owned is None:
+            config = struct("CornuVariableConfig", device=recording.device, name=self.name)
+            lent = _lent(self._host)
+            config.type = lent.type
+            self._owned = Owned(lib.cornu_variable_create_from(ctypes.byref(config)),
+                                lib.cornu_variable_free, recording._device)
+            lib.cornu_variable_write(self._owned.address, lent)
+            self._device = recording._device
+        return self._owned.address
+
+    def _read(self, recording):
+        if self._owned is not None:
+            recording.use(self._device)
+        return recording.read(self._on(recording), self._owned)
+
+    def numpy(self):
+        if self.pending is not None:
+            self.pending.finish()
+            self.pending = None
+        if self._owned is None:
+            return self._host.copy()
+        made = np.empty(self.shape, self.dtype)
+        lib.cornu_variable_read(self._owned.address, _lent(made))
+        return made
+
+    @property
+    def value(self):
+        """Its value: in a function a recorded tensor, else an array."""
+        recording = current()
+        return self.numpy().view(Array) if recording is None else self._read(recording)
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def __float__(self):
+        return float(self.numpy())
+
+    def __int__(self):
+        return int(self.numpy())
+
+    def __bool__(self):
+        if current() is not None:
+            return bool(self.value)
+        return bool(self.numpy())
+
+    def assign(self, value):
+        """Sets the value; in a function, at the end of each run."""
+        recording = value.recording if isinstance(value, Value) else current()
+        if recording is None or recording.closed:
+            array = to_array(value, self.dtype)
+            if array.shape != self.shape:
+                array = np.broadcast_to(array, self.shape)
+            if self.pending is not None:
+                self.numpy()
+            self._host = np.array(array)
+            if self._owned is not None:
+                lib.cornu_variable_write(self._owned.address, _lent(self._host))
+            return self
+        value = recording.value(value if isinstance(value, (Value, Readable))
+                                else to_array(value, self.dtype))
+        if value.shape != self.shape:
+            raise ValueError("%s has the shape %s, a value of %s is assigned; in %s"
+                             % (self.name, self.shape, value.shape, users_line()))
+        self._read(recording)
+        assign_in(recording, self._owned.address, value, self.dtype, self)
+        return self
+
+    def assign_add(self, value):
+        return self.assign(self.value + value)
+
+    def assign_sub(self, value):
+        return self.assign(self.value - value)
+
+    def __repr__(self):
+        return "<cornu.Variable %s shape=%s dtype=%s>" % (self.name, self.shape, self.dtype)
+
+
+class Borrowed:
+    """The device of what has another owner."""
+
+    def __init__(self, address, owned):
+        self.address, self.counted = address, owned.counted
+
+
+def _lent(array):
+    return arrays.Borrowed().array(array)
+
+
+def _drawn(initializer, shape, dtype):
+    """An initializer's values: of one of Keras', those of the weight of a layer."""
+    if callable(initializer) and not isinstance(initializer, Described):
+        return initializer(shape, dtype=dtype)
+    if initializer in ("zeros", "ones"):
+        return (np.zeros if initializer == "zeros" else np.ones)(shape, dtype or "float32")
+    from .layers import EinsumDense
+    count = int(np.prod(shape, dtype=np.int64))
+    if len(shape) < 1 or not count:
+        raise ValueError("Variable: an initializer draws at least one axis")
+    letters = "abcdefgh"[:len(shape)]
+    layer = EinsumDense("z%s,%s->z%s" % (letters[:-1], letters, letters[-1]), shape[-1],
+                        kernel_initializer=initializer, name="variable") if len(shape) > 1 else None
+    if layer is None:
+        raise ValueError("Variable: an initializer of one axis is \"zeros\" or \"ones\"; give an "
+                         "array")
+    layer(np.zeros((1,) + shape[:-1], np.float32))
+    return layer.get_weights()[0]
+
+
+def assign_in(recording, variable, value, dtype, owner):
+    """Records the assignment of a Value to a library's variable."""
+    pointer = value.pointer
+    if value.dtype != dtype:
+        pointer = lib.cornu_op_convert(pointer, dtype_number(dtype))
+    lib.cornu_assign(variable, pointer)
+    recording.kept.append(owner)
+    if recording.values is not None:
+        recording.assigns = True
+        owner.pending = recording
+
+
+# ---- Functions ----
+
+class Deferred:
+    """What is known after a run: the result of a metric in a function."""
+
+    def __init__(self, compute):
+        self.compute = compute
+
+
+def _flat(value, key, arrays):
+    """The value with Slots for arrays, which are listed; adds to the key what makes another
+    recording."""
+    kind = type(value)
+    if kind in _STATIC:
+        key.append(kind)
+        key.append(value)
+        return value
+    if isinstance(value, (np.ndarray, np.generic)):
+        if kind not in (np.ndarray, Array):
+            value = np.asarray(value)
+        dtype = value.dtype
+        if dtype in _NARROWER:
+            value, dtype = to_array(value), _NARROWER[dtype]
+        arrays.append(value)
+        key.append(dtype)
+        key.append(value.shape)
+        return _Slot(len(arrays) - 1)
+    if isinstance(value, (list, tuple)):
+        key.append(kind)
+        key.append(len(value))
+        made = [_flat(v, key, arrays) for v in value]
+        return type(value)(*made) if hasattr(value, "_fields") else kind(made)
+    if isinstance(value, dict):
+        key.append(kind)
+        key.append(tuple(value))
+        return {word: _flat(v, key, arrays) for word, v in value.items()}
+    if hasattr(value, "__array__") and not isinstance(value, Readable):
+        return _flat(np.asarray(value), key, arrays)
+    key.append(Same(value))
+    return value
+
+
+class _Slot:
+    def __init__(self, i):
+        self.i = i
+
+
+def _map(value, leaf):
+    """A structure with its leaves replaced."""
+    if isinstance(value, (list, tuple)):
+        made = [_map(v, leaf) for v in value]
+        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    if isinstance(value, dict):
+        return {word: _map(v, leaf) for word, v in value.items()}
+    return leaf(value)
+
+
+class _Recorded:
+    """A function recorded for some types."""
+
+    def __init__(self, function, args, kwargs, arrays):
+        device = state.device
+        while True:
+            try:
+                self._record(device, function, args, kwargs, arrays)
+                return
+            except Again as again:
+                device = again.device or device
+
+    def _record(self, device, function, args, kwargs, arrays):
+        self.recording = Recording(device, function.counter)
+        with self.recording:
+            inputs = [self.recording.input(array) for array in arrays]
+
+            def fill(value):
+                return inputs[value.i] if isinstance(value, _Slot) else value
+            made = function.python(*_map(args, fill), **_map(kwargs, fill))
+            self.outputs = []
+            self.result = _map(made, self._output)
+        self.compiled = Compiled(self.recording, inputs, self.outputs)
+        self.plain = isinstance(made, Value)
+
+    def _output(self, value):
+        if isinstance(value, Readable):
+            value = value._read(self.recording)
+        if not isinstance(value, Value):
+            return value
+        self.outputs.append(self.recording.value(value))
+        return _Slot(len(self.outputs) - 1)
+
+    def run(self, arrays):
+        made = self.compiled.run(arrays)
+        if self.plain:
+            return made[0]
+        return _map(self.result, lambda value: made[value.i] if isinstance(value, _Slot)
+                    else value.compute() if isinstance(value, Deferred) else value)
+
+
+class Function:
+    """A Python function over tensors and variables that is recorded when it is called with arrays
+    of new types, and afterwards run by the library alone. Arrays, also in lists and dictionaries,
+    are its operands; numbers, strings and other objects are constants of a recording."""
+
+    def __init__(self, python):
+        functools.update_wrapper(self, python)
+        self.python, self._recorded, self.counter = python, {}, Counter()
+        self._lock = threading.RLock()
+
+    def __get__(self, instance, owner=None):
+        """Of a method, each object has a function of its own, which ends with it."""
+        if instance is None:
+            return self
+        name = "_function_of_" + self.python.__name__
+        known = vars(instance).get(name)
+        if known is None or known.of is not self:
+            known = vars(instance)[name] = Function(types.MethodType(self.python, instance))
+            known.of = self
+        return known
+
+    def __call__(self, *args, **kwargs):
+        if current() is not None:
+            return self.python(*args, **kwargs)
+        key, arrays = [], []
+        flat = [_flat(value, key, arrays) for value in args]
+        named = {}
+        for word, value in kwargs.items():
+            key.append(word)
+            named[word] = _flat(value, key, arrays)
+        key = tuple(key)
+        with self._lock:
+            recorded = self._recorded.get(key)
+            if recorded is None or not recorded.recording.is_current():
+                recorded = self._make(key, flat, named, arrays)
+            return recorded.run(arrays)
+
+    def _make(self, key, args, kwargs, arrays):
+        self._recorded.pop(key, None)
+        while len(self._recorded) >= _MOST_RECORDINGS:
+            del self._recorded[next(iter(self._recorded))]
+        made = self._recorded[key] = _Recorded(self, args, kwargs, arrays)
+        return made
+
+
+def function(python=None, **options):
+    """@cornu.function: the Python function is called once for each types of its arrays, to record
+    it, and run from then on without Python. Control flow on numbers, shapes and other static values
+    is Python's; on elements of tensors, that of ops. What tf.function takes beside the function is
+    ignored."""
+    if python is None:
+        return lambda given: function(given, **options)
+    return python if isinstance(python, Function) else Function(python)
+
+
+# ---- Gradients ----
+
+def gradients(loss, variables):
+    """The gradients of a loss, which is summed unless it is a scalar, with respect to variables,
+    weights or recorded tensors: a list of values, zeros where it does not depend on them."""
+    if not isinstance(loss, Value):
+        raise TypeError("gradients: the loss is %s, expected a tensor recorded by a cornu.function "
+                        "or under a GradientTape; in %s" % (type(loss).__name__, users_line()))
+    recording = loss.recording
+    if recording.closed:
+        raise ValueError("gradients: the values under the tape have been computed, so that there "
+                         "are no gradients any more; in %s" % users_line())
+    if loss.ndim:
+        loss = record(recording, "sum", (loss,), {})
+    if loss.dtype == "float16" or loss.dtype == "bfloat16":
+        loss = record(recording, "cast", (loss, "float32"), {})
+    given = [_source(recording, variable) for variable in variables]
+    if not given:
+        return []
+    x, out = (ctypes.c_void_p * len(given))(*given), (ctypes.c_void_p * len(given))()
+    lib.cornu_gradients(loss.pointer, x, len(given), ctypes.addressof(out))
+    return [Value(pointer, recording) for pointer in out]
+
+
+def _source(recording, variable):
+    if isinstance(variable, Value):
+        return recording.value(variable).pointer
+    if isinstance(variable, Readable):
+        variable._read(recording)
+        return lib.cornu_read(recording.pointer, variable._native())
+    return recording.constant(variable).pointer
+
+
+class GradientTape:
+    """TensorFlow's: with cornu.GradientTape() as tape: loss = …; tape.gradient(loss, variables). In
+    a cornu.function it is recorded with it; outside, what is computed under the tape is computed
+    when it is needed, or by the optimizer's apply."""
+
+    def __init__(self, persistent=False, watch_accessed_variables=True):
+        self._lazy = None
+
+    def __enter__(self):
+        if current() is None:
+            finish_pending()
+            self._lazy = Recording(state.device, state.counters.setdefault("tape", Counter()),
+                                   lazy=True)
+            self._lazy.__enter__()
+        return self
+
+    def __exit__(self, *_):
+        if self._lazy is not None:
+            self._lazy.__exit__()
+            state.pending = self._lazy
+
+    def watch(self, tensor):
+        """Variables need none; of an array, operations under the tape are recorded."""
+        for each in tensor if isinstance(tensor, (list, tuple)) else [tensor]:
+            if self._lazy is not None and isinstance(each, np.ndarray):
+                self._lazy.constant(each)
+
+    def gradient(self, target, sources, output_gradients=None, unconnected_gradients=None):
+        """The gradients, in the structure of the sources."""
+        if output_gradients is not None:
+            target = record(target.recording, "multiply", (target, output_gradients), {})
+        flat = []
+        _map(sources, flat.append)
+        made = iter(gradients(target, flat))
+        return _map(sources, lambda _: next(made))
+
+
+def finish_pending():
+    """Performs the assignments of the last tape's values, if it has any."""
+    pending = getattr(state, "pending", None)
+    if pending is not None and (pending.assigns or pending.restores):
+        pending.finish()
+    state.pending = None

@@ -1,0 +1,594 @@
+"""Tensors of graphs that are being recorded, and operations on arrays, which compute at once.
+
+A Value is a tensor of a Recording: of a cornu.function, or of a GradientTape. An operation on arrays
+is a recording of it alone, kept by its name, arguments and types, and run again.
+"""
+
+import collections
+import ctypes
+import json
+import threading
+import weakref
+
+import numpy as np
+
+from ._arrays import _EXACT, _WIDER, KERAS_NAMES, Borrowed, dtype_number, shape_of
+from ._described import described, plain
+from ._library import Owned, lib, struct
+from ._operators import Operators, operate, users_line
+
+_MOST = lib.constants["CORNU_MAX_LAYER_TENSORS"]
+_MOST_KEPT = 1024       # operations on arrays of one thread
+_ENTRIES = {name: entry for entry, name in zip(described["operations"],
+                                               described["names"]["operations"])}
+_ENTRIES.update({entry["name"]: entry for entry in described["operations"]})
+
+
+# ---- Arrays ----
+
+class Array(np.ndarray):
+    """What operations on arrays return: a NumPy array."""
+
+    def numpy(self):
+        return np.asarray(self)
+
+    def __repr__(self):
+        return repr(np.asarray(self))
+
+
+# As Keras on JAX converts arrays.
+_NARROWER = {np.dtype("float64"): np.dtype("float32"), np.dtype("int64"): np.dtype("int32"),
+             np.dtype("uint64"): np.dtype("uint32")}
+_NARROWER.update({np.dtype(a): np.dtype(b) for a, b in _WIDER.items() if a != "uint64"})
+
+
+def to_array(value, dtype=None):
+    """A NumPy array as keras.ops.convert_to_tensor makes it: 64-bit numbers become 32-bit ones."""
+    array = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
+    if dtype is not None:
+        return array.astype(KERAS_NAMES[dtype_number(dtype)], copy=False)
+    if array.dtype in _EXACT and array.dtype not in _NARROWER:
+        return array
+    if array.dtype not in _NARROWER:
+        raise TypeError("expected an array of numbers, %s came (%s)"
+                        % (array.dtype, users_line()))
+    return array.astype(_NARROWER[array.dtype])
+
+
+def _address(array, lent):
+    """Lends an array to a CornuArray that has its type."""
+    if not (array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative):
+        array = np.require(array, array.dtype.newbyteorder("="), ["C", "A"])
+    lent.data = array.__array_interface__["data"][0]
+    return array
+
+
+# ---- Recordings ----
+
+class _State(threading.local):
+    """What a thread records with."""
+
+    def __init__(self):
+        self.recordings, self.kept, self.counters = [], collections.OrderedDict(), {}
+        self._device = None
+
+    @property
+    def device(self):
+        if self._device is None:
+            config = struct("CornuDeviceConfig", name="cpu")
+            self._device = Owned(lib.cornu_device_open_from(ctypes.byref(config)),
+                                 lib.cornu_device_close)
+        return self._device
+
+
+state = _State()
+
+
+def current():
+    """The recording that this thread makes, or None."""
+    return state.recordings[-1] if state.recordings else None
+
+
+class Again(BaseException):
+    """The recording begins anew: on another device, or since variables have moved."""
+
+    def __init__(self, device=None):
+        self.device = device
+
+
+class Value(Operators):
+    """A tensor of a graph that is being recorded. Its shape and dtype are known, its elements once
+    the graph runs."""
+
+    def __init__(self, pointer, recording):
+        self.pointer, self.recording, self._array = pointer, recording, None
+        kind = lib.cornu_tensor_type(pointer)
+        self.shape, self._dtype = shape_of(kind.shape), kind.dtype
+        if recording.values is not None:
+            recording.values.append(weakref.ref(self))
+
+    @property
+    def dtype(self):
+        return KERAS_NAMES[self._dtype]
+
+    @property
+    def ndim(self):
+        return len(self.shape)
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("a scalar has no length")
+        return self.shape[0]
+
+    def __iter__(self):
+        return iter([self[i] for i in range(len(self))])
+
+    def __eq__(self, other):
+        return operate("equal", self, other)
+
+    def __ne__(self, other):
+        return operate("not_equal", self, other)
+
+    __hash__ = Operators.__hash__
+
+    def __repr__(self):
+        if self._array is not None or self.recording.values is not None:
+            return repr(self.numpy())
+        return "<cornu.Value shape=%s dtype=%s>" % (self.shape, self.dtype)
+
+    def _needed(self, what):
+        """The elements, where they can be known."""
+        if self._array is None and self.recording.values is None:
+            raise TypeError(
+                "%s is needed of a recorded tensor, %r, whose elements are not known before the "
+                "function runs. Use ops.where or ops.cond in place of if, ops.while_loop or "
+                "ops.fori_loop in place of loops; in %s" % (what, self, users_line()))
+        if self._array is None:
+            self.recording.compute(self)
+        return self._array
+
+    def numpy(self):
+        return np.asarray(self._needed("an array"))
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def __bool__(self):
+        return bool(self._needed("True or False"))
+
+    def __int__(self):
+        return int(self._needed("a number"))
+
+    def __index__(self):
+        return self._needed("a number").__index__()
+
+    def __float__(self):
+        return float(self._needed("a number"))
+
+    def item(self):
+        return self._needed("a number").item()
+
+    def astype(self, dtype):
+        return operate("cast", self, dtype)
+
+    def reshape(self, *shape):
+        return operate("reshape", self, shape[0] if isinstance(shape[0], (list, tuple)) else shape)
+
+
+class Readable(Operators):
+    """Variables, which recordings read."""
+
+    def _read(self, recording):
+        """The Value of it in a recording."""
+        raise NotImplementedError
+
+    def _native(self):
+        """The address of the library's variable."""
+        raise NotImplementedError
+
+
+class Recording:
+    """A graph under construction, and what must live as long.
+
+    counter: a variable that counts its runs, for random numbers; see Counter
+    lazy: values compute when they are needed, of a GradientTape
+    """
+
+    def __init__(self, device, counter=None, lazy=False):
+        self._device, self._owned = device, None
+        self.kept, self._constants, self.placed = [], {}, []
+        self.counter, self._iteration = counter, None
+        self.values = [] if lazy else None
+        self.closed, self.restores, self.assigns = False, {}, False
+
+    def __enter__(self):
+        state.recordings.append(self)
+        return self
+
+    def __exit__(self, *_):
+        state.recordings.remove(self)
+
+    @property
+    def device(self):
+        return self._device.address
+
+    @property
+    def pointer(self):
+        if self._owned is None:
+            self._owned = Owned(lib.cornu_graph_create(self.device), lib.cornu_graph_free,
+                                self._device)
+        return self._owned.address
+
+    def use(self, device):
+        """A model or a variable on a device (something with address and counted) is part of it: it
+        begins anew there, if it is elsewhere."""
+        if device.address == self.device:
+            return
+        if self.values is None:
+            raise Again(device)
+        if self._owned is not None:
+            raise ValueError("models and variables on different devices are used together: call "
+                             "compile(device=…) of all with one cornu.Device; in %s"
+                             % users_line())
+        self._device = device
+
+    # ---- Tensors ----
+
+    def input(self, array):
+        lent = Borrowed().array(array)
+        return Value(lib.cornu_graph_input(self.pointer, lent.type), self)
+
+    def constant(self, array):
+        """An array that does not change: the same Value for the same array."""
+        known = self._constants.get(id(array))
+        if known is not None:
+            return known[1]
+        converted = to_array(array)
+        made = self.input(converted)
+        lib.cornu_graph_feed(made.pointer, Borrowed().array(converted))
+        self._constants[id(array)] = (array, made)
+        return made
+
+    def value(self, x):
+        """A Value of what an operation or a model is given."""
+        if isinstance(x, Value):
+            if x.recording is self and not self.closed:
+                return x
+            if x._array is None and x.recording.values is None:
+                raise ValueError("%r is of another recording, which has ended: functions get what "
+                                 "they need as arguments, or by cornu.Variable; in %s"
+                                 % (x, users_line()))
+            return self.constant(x._needed("an array"))
+        if isinstance(x, Readable):
+            return x._read(self)
+        return self.constant(x if isinstance(x, np.ndarray) else to_array(x))
+
+    def read(self, variable, keep):
+        """The value that a variable has, after the assignments so far."""
+        self.kept.append(keep)
+        return Value(lib.cornu_read_assigned(self.pointer, variable), self)
+
+    def iteration(self):
+        """The tensor that counts runs; counted once in each."""
+        if self._iteration is None:
+            variable = self.counter.on(self.device)
+            self._iteration = lib.cornu_read(self.pointer, variable)
+            following = record(self, "add", (Value(self._iteration, self), 1), {})
+            lib.cornu_assign(variable, lib.cornu_op_convert(following.pointer,
+                                                            dtype_number("int64")))
+            self.kept.append(self.counter)
+        return self._iteration
+
+    def call(self, training=False):
+        made = struct("CornuCall", graph=self.pointer, training=bool(training))
+        if training and self.counter is not None:
+            made.iteration = self.iteration()
+        return made
+
+    # ---- Lazy ones ----
+
+    def _run(self, values):
+        Compiled(self, [], values).fill()
+
+    def compute(self, value):
+        """Computes one of its values, and does nothing else."""
+        if self.assigns:
+            return self.finish()
+        saved = [(weight, weight.numpy()) for weight in self.restores.values()]
+        self._run([value])
+        for weight, array in saved:
+            weight.assign(array)
+
+    def finish(self):
+        """Runs it for good, with its assignments: its values are arrays from now on."""
+        if self.closed:
+            return
+        self.closed = True
+        alive = [value() for value in self.values]
+        self._run([v for v in alive if v is not None and v._array is None])
+        self.kept, self._constants, self.values = [], {}, []
+
+    def is_current(self):
+        """Whether it can be run again: what it reads is where it was."""
+        for weight, address in self.placed:
+            if weight.variable != address:
+                return False
+        return lib.cornu_graph_is_current(self.pointer)
+
+
+class Counter:
+    """A variable for each device that counts runs, from 0."""
+
+    def __init__(self):
+        self._made = {}
+
+    def on(self, device):
+        if device not in self._made:
+            config = struct("CornuVariableConfig", device=device, name="iteration")
+            config.type.dtype = dtype_number("int64")
+            self._made[device] = Owned(lib.cornu_variable_create_from(ctypes.byref(config)),
+                                       lib.cornu_variable_free)
+        return self._made[device].address
+
+
+class Same:
+    """An object in a key: the same one, which lives as long."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def __hash__(self):
+        return id(self.value)
+
+    def __eq__(self, other):
+        return isinstance(other, Same) and self.value is other.value
+
+
+class Compiled:
+    """A recording with what it is fed and what is fetched, to be run."""
+
+    def __init__(self, recording, inputs, outputs):
+        self.recording, self._values = recording, outputs
+        self._feeds, self._made = [], []
+        for value in inputs:
+            lent = Borrowed().array(np.empty(value.shape, value.dtype))
+            self._feeds.append((value.pointer, lent))
+        fetched, lents = [], []
+        for value in outputs:
+            pointer, dtype = value.pointer, value.dtype
+            if dtype == "bfloat16":
+                pointer, dtype = lib.cornu_op_convert(pointer, dtype_number("float32")), "float32"
+            fetched.append(pointer)
+            self._made.append((value.shape, np.dtype(dtype)))
+            lents.append(Borrowed().array(np.empty(*self._made[-1])))
+        self._count = len(fetched)
+        self._fetched = (ctypes.c_void_p * max(self._count, 1))(*fetched)
+        self._lents = (lib.type("CornuArray") * max(self._count, 1))(*lents)
+        self._views = [self._lents[i] for i in range(self._count)]
+        self._place = ctypes.addressof(self._lents)
+        self._graph = recording.pointer
+
+    def run(self, arrays):
+        """The values, as arrays, of these ones."""
+        for (pointer, lent), array in zip(self._feeds, arrays):
+            array = _address(array, lent)
+            lib.cornu_graph_feed(pointer, lent)
+        made = []
+        for view, (shape, dtype) in zip(self._views, self._made):
+            array = np.empty(shape, dtype)
+            view.data = array.__array_interface__["data"][0]
+            made.append(array.view(Array))
+        lib.cornu_run(self._graph, self._fetched, self._count, self._place)
+        return made
+
+    def fill(self):
+        for value, array in zip(self._values, self.run([])):
+            value._array = array
+
+
+# ---- Operations on values ----
+
+class _Form:
+    """Arguments of a call in Keras' form for files, in which Values are numbered."""
+
+    def __init__(self, recording):
+        self.recording, self.tensors = recording, []
+
+    def _tensor(self, value):
+        self.tensors.append(value.pointer)
+        return {"class_name": "__keras_tensor__", "config": len(self.tensors) - 1}
+
+    def __call__(self, value, operand=True):
+        if isinstance(value, (Value, Readable)):
+            if not operand:
+                raise TypeError("%r is given where a number is expected; in %s"
+                                % (value, users_line()))
+            return self._tensor(self.recording.value(value))
+        if operand and isinstance(value, (np.ndarray, np.generic)):
+            return self._tensor(self.recording.constant(value))
+        if isinstance(value, (list, tuple)):
+            return [self(v, operand) for v in value]
+        if isinstance(value, slice):
+            return {"class_name": "__slice__",
+                    "config": {"start": plain(value.start), "stop": plain(value.stop),
+                               "step": plain(value.step)}}
+        if value is Ellipsis:
+            return {"class_name": "__ellipsis__", "config": {}}
+        return plain(value)
+
+
+def _operands(name):
+    """Of an operation's arguments: which are operands, by place and by name, whether the last one
+    takes all that follow, and which are lists of operands."""
+    if name not in _OPERANDS:
+        arguments = _ENTRIES[name]["arguments"] if name in _ENTRIES else []
+        flags = [bool(a.get("operand")) and a["name"] != "key" for a in arguments]
+        _OPERANDS[name] = (flags, {a["name"]: f for a, f in zip(arguments, flags)},
+                           bool(arguments and arguments[-1].get("many")),
+                           {a["name"] for a in arguments if a["name"] == "xs" or name == "stack"})
+    return _OPERANDS[name]
+
+
+_OPERANDS = {}
+
+
+def _is_operand(name, i):
+    flags, _, many, _ = _operands(name)
+    return flags[i] if i < len(flags) else many and flags[-1] if flags else True
+
+
+def record(recording, name, values, named):
+    """keras.ops.NAME in a recording: a Value, or a list of those of several results."""
+    form = _Form(recording)
+    by_name = _operands(name)[1]
+    given = {key: form(value, by_name.get(key, False)) for key, value in named.items()
+             if key != "name"}
+    given["args"] = [form(value, _is_operand(name, i)) for i, value in enumerate(values)]
+    count, out = ctypes.c_int(), (ctypes.c_void_p * _MOST)()
+    tensors = (ctypes.c_void_p * max(len(form.tensors), 1))(*form.tensors)
+    call = recording.call(name in _DRAWS)
+    lib.cornu_operation_record(ctypes.addressof(call), name, json.dumps(given), tensors,
+                               len(form.tensors), ctypes.addressof(out), ctypes.addressof(count))
+    made = [Value(out[i], recording) for i in range(count.value)]
+    several = name in _ENTRIES and _ENTRIES[name].get("several")
+    return made if several or len(made) > 1 else made[0]
+
+
+_DRAWS = {name for name, entry in _ENTRIES.items() if entry["module"] == "random"}
+
+
+# ---- Operations on arrays ----
+
+# A number beside an array of these has its dtype, and is fed: it may differ from call to call.
+_WITH_NUMBERS = {"add", "subtract", "multiply", "divide", "true_divide", "maximum", "minimum",
+                 "less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
+
+
+def _with_number(a, b):
+    kind = a.dtype.kind
+    if kind == "f" or kind == "i" and type(b) is int:
+        return np.array(b, a.dtype)
+    return b
+
+
+class _Slot:
+    """The place of an array among the arguments."""
+
+    def __init__(self, i):
+        self.i = i
+
+
+def _walk(value, operand, listed, key, arrays):
+    """Adds an argument to the key of a call, and its arrays to the list; what remains."""
+    kind = type(value)
+    if kind is int or kind is float or kind is bool or kind is str or value is None:
+        key.append(kind)
+        key.append(value)
+        return value
+    if isinstance(value, (Value, Readable)):
+        value, kind = value.numpy(), np.ndarray
+    if operand and (kind is np.ndarray or kind is Array or isinstance(value, np.generic) or
+                    hasattr(value, "__array__")):
+        array = to_array(value)
+        arrays.append(array)
+        key.append(array.dtype)
+        key.append(array.shape)
+        return _Slot(len(arrays) - 1)
+    if kind is list or kind is tuple:
+        if operand and not listed:
+            return _walk(to_array(value), True, False, key, arrays)
+        key.append("[")
+        made = [_walk(v, operand, False, key, arrays) for v in value]
+        key.append("]")
+        return made
+    key.append(repr(value) if not hasattr(value, "tolist") else repr(np.asarray(value).tolist()))
+    return value
+
+
+def _filled(value, inputs):
+    if isinstance(value, _Slot):
+        return inputs[value.i]
+    if type(value) is list:
+        return [_filled(v, inputs) for v in value]
+    return value
+
+
+def eager(name, values, named):
+    """keras.ops.NAME of arrays and numbers, computed."""
+    key, arrays = [name], []
+    flags, by_name, many, lists = _operands(name)
+    if len(values) == 2 and not named and name in _WITH_NUMBERS:
+        a, b = values
+        if isinstance(a, np.ndarray) and type(b) in (int, float):
+            values = a, _with_number(to_array(a), b)
+        elif isinstance(b, np.ndarray) and type(a) in (int, float):
+            values = _with_number(to_array(b), a), b
+    listed = bool(lists)
+    args = [_walk(value, _is_operand(name, i), listed and i == 0, key, arrays)
+            for i, value in enumerate(values)]
+    kwargs = {}
+    for word, value in named.items():
+        if word != "name":
+            key.append(word)
+            kwargs[word] = _walk(value, by_name.get(word, False), word in lists, key, arrays)
+    made = kept(tuple(key), lambda: _compile(name, args, kwargs, arrays)).run(arrays)
+    return made if name in _ENTRIES and _ENTRIES[name].get("several") else made[0]
+
+
+def _compile(name, args, kwargs, arrays):
+    recording = Recording(state.device, counter())
+    inputs = [recording.input(array) for array in arrays]
+    made = record(recording, name, _filled(args, inputs),
+                  {word: _filled(value, inputs) for word, value in kwargs.items()})
+    return Compiled(recording, inputs, made if isinstance(made, list) else [made])
+
+
+def counter():
+    """What counts the draws of this thread's operations on arrays."""
+    return state.counters.setdefault("eager", Counter())
+
+
+def kept(key, make):
+    """What was made for a key by this thread; the oldest ones are dropped."""
+    found = state.kept.get(key)
+    if found is not None and found.recording.is_current():
+        return found
+    made = state.kept[key] = make()
+    while len(state.kept) > _MOST_KEPT:
+        state.kept.popitem(last=False)
+    return made
+
+
+def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
+    """An array, or a recorded or symbolic tensor, of that dtype; by default floats are float32 and
+    integers int32."""
+    if sparse or ragged:
+        raise NotImplementedError("convert_to_tensor: sparse and ragged tensors")
+    if isinstance(x, Readable) and current():
+        x = x._read(current())
+    if isinstance(x, Value) or not isinstance(x, Readable) and hasattr(x, "_symbol"):
+        return x if dtype is None else operate("cast", x, dtype)
+    if isinstance(x, (list, tuple)) and any(isinstance(v, (Value, Operators)) for v in x):
+        return operate("stack", list(x))
+    return to_array(x, dtype).view(Array)
+
+
+def convert_to_numpy(x):
+    """The elements as a NumPy array."""
+    if hasattr(x, "_symbol"):
+        raise TypeError("%r has no elements before a model computes them; in %s"
+                        % (x, users_line()))
+    return x.numpy() if hasattr(x, "numpy") else np.asarray(x)
+
+
+def shape(x):
+    """The extents as a tuple."""
+    return tuple(x.shape) if hasattr(x, "shape") else np.shape(x)
+
+
+def is_tensor(x):
+    """Whether x is what operations return: an array of theirs, a recorded or a symbolic tensor."""
+    return isinstance(x, (Value, Array)) or hasattr(x, "_symbol")
