@@ -159,13 +159,13 @@ class _Symbols:
         if not is_array(value) and not isinstance(value, (list, tuple)):
             self.key.append(value)
             return value
-        if not isinstance(value, Value):
-            value = value if isinstance(value, Readable) else stored(value)
+        if not isinstance(value, (Value, Readable)):
+            value = stored(value)
         if not value.shape:
             raise ValueError("a layer is called on a scalar, expected an array with a row for each "
                              "sample")
-        dtype = np.dtype(value.dtype).name if value.dtype != "bfloat16" else "float32"
-        dtype = "string" if np.dtype(dtype).kind in "SUO" else dtype
+        dtype = getattr(value.dtype, "name", value.dtype)
+        dtype = "string" if getattr(value.dtype, "kind", "f") in "SUO" else dtype
         self.given.append(value)
         self.key.append((tuple(value.shape[1:]), dtype))
         return _Place(len(self.given) - 1)
@@ -189,7 +189,7 @@ def call_layer(layer, args, kwargs):
     from ._models import Model
     training = kwargs.pop("training", None)
     symbols = _Symbols()
-    args, kwargs = symbols(list(args)), symbols(kwargs)
+    args, kwargs = [symbols(value) for value in args], symbols(kwargs)
     key = repr((symbols.key, args, kwargs.keys()))
     model = layer._wrappers.get(key)
     if model is None:
