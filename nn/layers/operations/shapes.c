@@ -188,7 +188,7 @@ CornuTensor *cornu__operation_concatenate(const CornuOperands *o)
     CornuTensor *x[CORNU_MAX_LAYER_TENSORS];
     const int    count = cornu__operand_list(o, "xs", 0, x);
     if (count < 1) return NULL;
-    const int axis = cornu__argument_axis(o, "axis", cornu_tensor_shape(x[0]).rank, -1);
+    const int axis = cornu__argument_axis(o, "axis", cornu_tensor_shape(x[0]).rank, 0);
     return axis < 0 ? NULL : cornu_op_concat(x, count, axis);
 }
 
