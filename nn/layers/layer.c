@@ -67,6 +67,12 @@ void cornu__layer_free_states(CornuLayer *layer)
     for (int i = 0; i < layer->inner_count; i++) cornu__layer_free_states(layer->inner[i]);
 }
 
+CornuLayer *cornu_layer_take(CornuLayer *layer)
+{
+    if (layer) layer->owners++;
+    return layer;
+}
+
 void cornu_layer_free(CornuLayer *layer)
 {
     if (!layer || (layer->owners > 0 && --layer->owners > 0)) return;

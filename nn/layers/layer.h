@@ -165,6 +165,8 @@ CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, co
  * CORNU_REMAT_FULL (remat.h); of steps that are compiled after. Returns the layer, and NULL for
  * NULL. */
 CornuLayer *cornu_remat(CornuLayer *layer);
+/* A reference of the caller's to a layer, for languages that collect garbage; returns the layer. */
+CornuLayer *cornu_layer_take(CornuLayer *layer);
 /* Drops a reference; the last one frees the layer. */
 void        cornu_layer_free(CornuLayer *layer);
 

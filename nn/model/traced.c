@@ -124,8 +124,8 @@ static CornuStatus build_many(CornuLayer *layer, const CornuShape *in, int in_co
 static void free_traced(CornuLayer *layer)
 {
     CornuTraced *traced = cornu__as_traced(layer);
-    for (int i = 0; i < layer->own_count; i++) cornu__node_unref(traced->weights[i]);
-    cornu__release(traced->weights);
+    for (int i = 0; i < traced->read_count; i++) cornu__node_unref(traced->reads[i].node);
+    cornu__release(traced->reads);
     cornu__release(traced->class_name);
     cornu__release(traced->module);
     cornu__release(traced->registered_name);
@@ -147,9 +147,24 @@ static CornuStatus copy_text(char **to, const char *text, const char *usual)
     return *to ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
+CornuStatus cornu_traced_set_config(CornuLayer *layer, const char *config)
+{
+    CORNU__NEED(layer);
+    CORNU__NEED(config);
+    CornuTraced *traced = cornu__as_traced(layer);
+    json_t      *value = cornu__json_parse(config, strlen(config), JSON_DEPTH);
+    if (!json_is_object(value)) {
+        json_decref(value);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "the config of %s is %.80s, expected a JSON object",
+                           traced->class_name, config);
+    }
+    json_decref(traced->config);
+    traced->config = value;
+    return CORNU_OK;
+}
+
 static CornuStatus fill(CornuTraced *traced, const CornuTracedConfig *config)
 {
-    const char *json = config->config ? config->config : "{}";
     CORNU__TRY(copy_text(&traced->class_name, config->class_name, NULL));
     CORNU__TRY(copy_text(&traced->module, config->module, "cornu"));
     CORNU__TRY(copy_text(&traced->registered_name, config->registered_name, config->class_name));
@@ -158,10 +173,7 @@ static CornuStatus fill(CornuTraced *traced, const CornuTracedConfig *config)
     cornu__snake_case(config->class_name, traced->base.class_label,
                       sizeof traced->base.class_label);
     if (!(traced->attributes = json_object())) return CORNU_ERR_MEMORY;
-    traced->config = cornu__json_parse(json, strlen(json), JSON_DEPTH);
-    if (json_is_object(traced->config)) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "the config of %s is %.80s, expected a JSON object",
-                       config->class_name, json);
+    return cornu_traced_set_config(&traced->base, config->config ? config->config : "{}");
 }
 
 CornuLayer *cornu_traced_from(const CornuTracedConfig *config)
@@ -222,21 +234,37 @@ static CornuSymbol *make_input(CornuType type, const char *name)
     return node ? &node->out[0] : NULL;
 }
 
+/* The input that reads the weight, which is made if there is none. */
+static CornuSymbol *read_of(CornuTraced *traced, const CornuWeight *weight)
+{
+    for (int i = 0; i < traced->read_count; i++)
+        if (traced->reads[i].weight == weight) return &traced->reads[i].node->out[0];
+    if (cornu__reserve(&traced->reads, &traced->read_space, traced->read_count, 1,
+                       sizeof *traced->reads))
+        return cornu__null();
+    CornuSymbol *symbol = make_input(weight->type, weight->path);
+    if (!symbol) return NULL;
+    traced->reads[traced->read_count++] = (CornuTracedRead){ cornu__node_ref(symbol->node),
+                                                             weight };
+    return symbol;
+}
+
 CornuSymbol *cornu__traced_add_weight(CornuTraced *traced, const json_t *arguments)
 {
     CornuLayer *layer = &traced->base;
-    const int   at = layer->own_count;
     if (layer->calls > 0 || layer->compiled > 0)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: a weight is added after the layer was "
                                 "called, expected its weights before", layer->name);
-    if (cornu__reserve(&traced->weights, &traced->weight_space, at, 1, sizeof *traced->weights) ||
-        cornu__fail_prefix(read_weight(layer, arguments), cornu_layer_name(layer)))
+    if (cornu__fail_prefix(read_weight(layer, arguments), cornu_layer_name(layer)))
         return cornu__null();
-    traced->weights[at] = NULL;
-    CornuSymbol *symbol = make_input(layer->weights[at]->type, layer->weights[at]->path);
-    if (!symbol) return NULL;
-    traced->weights[at] = cornu__node_ref(symbol->node);
-    return symbol;
+    return read_of(traced, layer->weights[layer->own_count - 1]);
+}
+
+CornuSymbol *cornu_traced_read(CornuLayer *layer, const CornuWeight *weight)
+{
+    CORNU__NEED_TO_MAKE(layer);
+    CORNU__NEED_TO_MAKE(weight);
+    return cornu__refused() ? NULL : read_of(cornu__as_traced(layer), weight);
 }
 
 CornuSymbol *cornu_traced_weight(CornuLayer *layer, const char *arguments)
@@ -292,15 +320,12 @@ static CornuStatus list_weights(CornuTraced *traced)
 
 static CornuStatus check_graph(const CornuTraced *traced, const CornuTracedGraph *graph)
 {
-    const int weights = traced->base.own_count;
-    bool      known = graph->results > 0 && graph->operands > 0 &&
+    bool known = graph->results > 0 && graph->operands > 0 &&
                  graph->model->input_count == graph->operands + graph->read_count &&
                  graph->model->output_count ==
                      graph->results + graph->losses + graph->assigned_count;
-    for (int i = 0; i < graph->read_count; i++)
-        known &= graph->reads[i] >= 0 && graph->reads[i] < weights;
     for (int i = 0; i < graph->assigned_count; i++)
-        known &= graph->assigned[i] >= 0 && graph->assigned[i] < weights;
+        known &= graph->assigned[i] >= 0 && graph->assigned[i] < traced->base.own_count;
     if (!known)
         return cornu__fail(CORNU_ERR_FORMAT, "a graph does not have the operands, weights and "
                            "results that it says");
@@ -329,11 +354,29 @@ CornuStatus cornu__traced_add_graph(CornuTraced *traced, CornuTracedGraph graph)
     return list_weights(traced);
 }
 
-/* The own weight that an input of a graph reads, or -1. */
-static int weight_of(const CornuTraced *traced, const CornuNode *node)
+CornuStatus cornu__traced_check_reads(const CornuTraced *traced)
 {
-    int i = traced->base.own_count - 1;
-    while (i >= 0 && traced->weights[i] != node) i--;
+    const CornuTracedGraph *graph = &traced->graphs[traced->graph_count - 1];
+    for (int i = 0; i < graph->read_count; i++)
+        if (graph->reads[i] < 0 || graph->reads[i] >= traced->base.weight_count)
+            return cornu__fail(CORNU_ERR_FORMAT, "%s: a graph reads weight %d of %d",
+                               cornu_layer_name(&traced->base), graph->reads[i],
+                               traced->base.weight_count);
+    return CORNU_OK;
+}
+
+/* The place among traced->reads of what an input of a graph reads, or -1. */
+static int read_at(const CornuTraced *traced, const CornuNode *node)
+{
+    int i = traced->read_count - 1;
+    while (i >= 0 && traced->reads[i].node != node) i--;
+    return i;
+}
+
+static int place_of(const CornuLayer *layer, const CornuWeight *weight)
+{
+    int i = layer->weight_count - 1;
+    while (i >= 0 && layer->weights[i] != weight) i--;
     return i;
 }
 
@@ -351,7 +394,7 @@ static CornuStatus add_reads(const CornuTraced *traced, CornuTracedGraph *graph,
     }
     while (count > 0 && !status) {
         CornuNode *node = left[--count];
-        const int  weight = node->stamp == stamp || node->in_count ? -1 : weight_of(traced, node);
+        const int  weight = node->stamp == stamp || node->in_count ? -1 : read_at(traced, node);
         if (node->stamp == stamp) continue;
         node->stamp = stamp;
         const int at = graph->operands + graph->read_count;
@@ -381,6 +424,22 @@ static int append(CornuModelConfig *ends, int *at, CornuSymbol *const *symbols)
     return count;
 }
 
+/* Adds a graph whose reads are places among traced->reads: they become places of weights. */
+static CornuStatus add_traced(CornuTraced *traced, CornuTracedGraph graph)
+{
+    CornuLayer *layer = &traced->base;
+    CORNU__TRY(cornu__traced_add_graph(traced, graph));
+    for (int i = 0; i < graph.read_count; i++) {
+        const CornuWeight *weight = traced->reads[graph.reads[i]].weight;
+        const int          place = place_of(layer, weight);
+        traced->graphs[traced->graph_count - 1].reads[i] = place;
+        if (place < 0)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: reads %s, a weight of a layer that it does "
+                               "not call", layer->name, weight->path);
+    }
+    return CORNU_OK;
+}
+
 CornuStatus cornu_traced_add_from(CornuLayer *layer, const CornuTracedGraphConfig *config)
 {
     CORNU__NEED(layer);
@@ -405,7 +464,7 @@ CornuStatus cornu_traced_add_from(CornuLayer *layer, const CornuTracedGraphConfi
     CORNU__TRY(add_reads(traced, &graph, &ends));
     graph.model = cornu__model_of(&ends);
     if (!graph.model) return cornu_error_take();
-    return cornu__traced_add_graph(traced, graph);
+    return add_traced(traced, graph);
 }
 
 CornuSymbol *cornu_placeholder(CornuType type, const char *name)

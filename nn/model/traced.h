@@ -44,6 +44,12 @@ CornuLayer *cornu_traced_from(const CornuTracedConfig *config);
  * pending error; CORNU_ERR_ARGUMENT once a model calls the layer. */
 CornuSymbol *cornu_traced_weight(CornuLayer *layer, const char *arguments);
 
+/* The symbol that reads a weight, of the layer or of one that its graphs call, likewise. */
+CornuSymbol *cornu_traced_read(CornuLayer *layer, const CornuWeight *weight);
+
+/* Keras' get_config as a JSON object, for files, in place of that of cornu_traced. */
+CornuStatus cornu_traced_set_config(CornuLayer *layer, const char *config);
+
 /* An operand of a graph, whose type is all of the data's: axis 0 is CORNU_NONE where it is the
  * batch. Strings are refused. */
 CornuSymbol *cornu_placeholder(CornuType type, const char *name);

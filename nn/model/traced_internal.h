@@ -11,18 +11,24 @@
 typedef struct {
     CornuModel *model;
     int         operands, results, losses;
-    int         read_count, reads[CORNU_MAX_MODEL_TENSORS];       /* the layer's own weights */
-    int         assigned_count, assigned[CORNU_MAX_MODEL_TENSORS];
+    int         read_count, reads[CORNU_MAX_MODEL_TENSORS];       /* the layer's weights, */
+    int         assigned_count, assigned[CORNU_MAX_MODEL_TENSORS]; /* and of its own ones */
     bool        training_only, inference_only;
 } CornuTracedGraph;
+
+/* An input of graphs that reads a weight, the layer's own or of a layer that it calls. */
+typedef struct {
+    CornuNode         *node;
+    const CornuWeight *weight;
+} CornuTracedRead;
 
 typedef struct {
     CornuLayer        base;
     char             *class_name, *module, *registered_name;
     json_t           *config, *attributes;   /* the latter by the names of layers */
     bool              supports_masking;
-    CornuNode       **weights;      /* per own weight: the input of graphs that reads it */
-    int               weight_space;
+    CornuTracedRead  *reads;        /* the inputs of graphs that read weights */
+    int               read_count, read_space;
     CornuTracedGraph  graphs[CORNU_MAX_WRAPPED];
     int               graph_count;
 } CornuTraced;
@@ -42,7 +48,9 @@ json_t      *cornu__traced_weight_to_json(const CornuTraced *traced, int i);
 /* The attribute, or path of attributes, that a layer called by its graphs is; default its name. */
 const char *cornu__traced_attribute(const CornuTraced *traced, const CornuLayer *inner);
 
-/* Adds a graph, whose model it takes, also on failure. */
+/* Adds a graph, whose model it takes, also on failure; and whether the weights that it reads are the
+ * layer's, which is known then. */
 CornuStatus cornu__traced_add_graph(CornuTraced *traced, CornuTracedGraph graph);
+CornuStatus cornu__traced_check_reads(const CornuTraced *traced);
 
 #endif

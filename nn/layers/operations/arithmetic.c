@@ -111,6 +111,12 @@ CornuTensor *cornu__operation_power(const CornuOperands *o)
 
 /* ---- Of one operand: any dtype ---- */
 
+/* Not one of Keras': an array in a graph, whatever x is, which is there since a call has one. */
+CornuTensor *cornu__operation_constant(const CornuOperands *o)
+{
+    return cornu__operand_tensor(o, "value", 1);
+}
+
 CornuTensor *cornu__operation_identity(const CornuOperands *o) { return cornu__operand_x(o); }
 
 CornuTensor *cornu__operation_negative(const CornuOperands *o)

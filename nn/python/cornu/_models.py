@@ -5,24 +5,36 @@ import json
 import os
 import weakref
 
+import numpy as np
+
 from ._described import Described, unique_name
 from ._library import Owned, lib, struct
 from ._calls import call_model
 from ._symbols import Tensor, find_tensor, input_config, set_extents
-from ._values import current
+from ._values import Value, current
+from ._feeds import is_feed
 from ._training import Trained, listed
-from .layers import Layer, Weight, Weighted, by_address, check_tensors
+from ._bodies import Body, first_batch, inputs_like, inputs_of, outputs_of
+from ._traced import Traces
+from ._traces import tracing
+from .layers import BuiltIn, Layer, Weight, Weighted, by_address, check_tensors
 
 _NONE = lib.constants["CORNU_NONE"]
 
 
 class Model(Trained, Weighted):
     """A model from symbolic tensors to others: Model(inputs, outputs). Each is one tensor, a list
-    or a dictionary of them."""
+    or a dictionary of them. A subclass may have __init__ and call instead, as a Layer."""
 
-    def __init__(self, inputs=None, outputs=None, name=None):
+    _body = None            # of a subclass with a call of its own
+
+    def __init__(self, inputs=None, outputs=None, name=None, **kwargs):
+        if inputs is None and outputs is None and type(self) is not Model:
+            self._reset()
+            self._owned, self._body = None, Body(self, name=name, **kwargs)
+            return
         if inputs is None or outputs is None:
-            raise TypeError("Model takes inputs and outputs; models that are subclasses are for C")
+            raise TypeError("Model takes inputs and outputs, or is subclassed with a method call")
         config = struct("CornuModelConfig", name=name or unique_name("functional"))
         tensors = self._set_tensors(config, "input", inputs)
         tensors += self._set_tensors(config, "output", outputs)
@@ -47,11 +59,13 @@ class Model(Trained, Weighted):
             getattr(config, what + "s")[i] = tensor.pointer
         return given
 
-    def _begin(self, address):
+    def _begin(self, address, keep=False):
         self._owned = Owned(address, lib.cornu_model_free)
-        self._reset()
+        if not keep:
+            self._reset()
 
     def _reset(self):
+        self._compiling = None  # the arguments of compile, before a subclass becomes a model
         self.optimizer, self._compiled, self._stopping, self.history = None, None, False, None
         self._predicts, self._output_shapes, self._device = False, None, None
         self._shared = None     # the device of another model with the same weights
@@ -67,18 +81,67 @@ class Model(Trained, Weighted):
 
     @property
     def pointer(self):
+        if self._owned is None and self._body is not None:
+            raise ValueError("%s: the shapes of its data are not known yet: call it, fit, or build "
+                             "it first" % self.name)
         return self._owned.address
 
     def _layer_pointer(self):
-        return lib.cornu_as_layer(self.pointer)
+        return self._body._layer_pointer() if self._body else lib.cornu_as_layer(self.pointer)
+
+    # ---- Subclasses with a call of their own ----
+
+    def call(self, *args, **kwargs):
+        """Override it; for the model itself it is a call of it."""
+        if self._body:
+            raise NotImplementedError("%s has no method call" % type(self).__name__)
+        return self(*args, **kwargs)
+
+    def add_weight(self, *args, **kwargs):
+        return self._body.add_weight(*args, **kwargs)
+
+    def add_loss(self, loss):
+        self._body.add_loss(loss)
+
+    def _make_from(self, inputs):
+        """Makes the functional model of one layer, the body, of symbolic inputs."""
+        config = struct("CornuModelConfig", name=self.name)
+        tensors = self._set_tensors(config, "input", inputs)
+        tensors += self._set_tensors(config, "output", outputs_of(self._body._called([inputs], {})))
+        self._begin(lib.cornu_model_from(ctypes.byref(config)), keep=True)
+        self._tensors = tensors
+        self._compile_known()
+
+    def _unknown(self):
+        """Whether the shapes of its data must be known first."""
+        return self._body is not None and self._owned is None
+
+    def _compile_known(self):
+        """Compiles as compile was told before the shapes were known."""
+        if self._compiling is not None:
+            given, self._compiling = self._compiling, None
+            self.compile(**given)
+
+    def _know_data(self, x):
+        """The data, by whose shapes a subclass becomes a model."""
+        if not self._unknown() or x is None:
+            return x
+        first, x = first_batch(x) if is_feed(x) else (x, x)
+        if self._body:
+            self._make_from(inputs_like(first))
+        else:
+            self.build(np.shape(first))
+        return x
 
     @property
     def name(self):
-        return lib.cornu_model_name(self.pointer)
+        return self._body.name if self._body else lib.cornu_model_name(self.pointer)
 
     @property
     def layers(self):
         """The layers, in Keras' order."""
+        if self._body:
+            return [layer for _, layer in self._body._sublayers()]
         found = [self._layer_at(lib.cornu_model_layer(self.pointer, i))
                  for i in range(lib.cornu_model_layer_count(self.pointer))]
         for layer in found:
@@ -88,7 +151,7 @@ class Model(Trained, Weighted):
     def _layer_at(self, address):
         """The object for a layer, which may be a model."""
         if address in by_address or not lib.cornu_as_model(address):
-            return Layer._view(address, self._owned)
+            return BuiltIn._view(address, self._owned)
         made = object.__new__(Model)
         made._owned = Owned(lib.cornu_as_model(address), lambda _: None, self._owned)
         made._reset()
@@ -145,6 +208,8 @@ class Model(Trained, Weighted):
 
     @property
     def weights(self):
+        if self._body:
+            return self._body.weights
         return [Weight(lib.cornu_model_weight(self.pointer, i), self)
                 for i in range(lib.cornu_model_weight_count(self.pointer))]
 
@@ -154,12 +219,22 @@ class Model(Trained, Weighted):
     def __call__(self, inputs, training=None, mask=None):
         """Calls the model: as a layer, on symbolic tensors; on arrays, which computes at once; in a
         function, on recorded tensors."""
-        if not isinstance(find_tensor([inputs, mask]), Tensor):
+        if self._body:
+            given = {"training": training, "mask": mask}
+            if tracing() is None and not isinstance(find_tensor([inputs, mask]), Tensor):
+                if current() is None and not isinstance(find_tensor([inputs]), Value):
+                    self._know_data(inputs)
+                if self._owned is not None:
+                    return call_model(self, self._ordered("input", inputs), training, mask)
+            return self._body(inputs, **{k: v for k, v in given.items() if v is not None})
+        if tracing() is None and not isinstance(find_tensor([inputs, mask]), Tensor):
             if self.is_function and current() is None:
                 return self.predict_on_batch(inputs)
             return call_model(self, self._ordered("input", inputs), training, mask)
         given = {"training": training, "mask": mask}
         kwargs = {key: value for key, value in given.items() if value is not None}
+        if tracing() is not None:
+            inputs, kwargs = tracing().symbols(inputs), tracing().symbols(kwargs)
         check_tensors(self.name, [inputs, *kwargs.values()])
         if isinstance(inputs, dict):
             inputs = self._ordered("input", inputs)
@@ -179,6 +254,8 @@ class Model(Trained, Weighted):
 
     def build(self, input_shape):
         """Makes the weights, for data of this shape; axis 0 is the batch."""
+        if self._body:
+            return self._make_from(inputs_of(input_shape)) if self._owned is None else None
         shape = lib.type("CornuShape")()
         extents = tuple(input_shape)[1:]
         shape.rank = len(extents)
@@ -251,12 +328,30 @@ class Sequential(Model):
     first data build it."""
 
     def __init__(self, layers=None, name=None):
-        self._pending, self._owned = name or unique_name("sequential"), None
+        self._pending, self._owned, self._waiting = name or unique_name("sequential"), None, []
         self._reset()
         for layer in layers or []:
             self.add(layer)
 
-    def _start(self, given=None):
+    def _unknown(self):
+        return bool(self._waiting)
+
+    @property
+    def built(self):
+        return not self._waiting and Weighted.built.fget(self)
+
+    def build(self, input_shape):
+        """Makes the weights, for data of this shape; axis 0 is the batch."""
+        waiting, self._waiting = self._waiting, []
+        if waiting and self._owned is None:
+            self._start((tuple(input_shape)[1:], None, None, None, None), keep=True)
+        else:
+            super().build(input_shape)
+        for layer in waiting:
+            self.add(layer)
+        self._compile_known()
+
+    def _start(self, given=None, keep=False):
         config = struct("CornuSequentialConfig", name=self._pending)
         if given:
             shape, batch_size, dtype, _, scale = given
@@ -264,7 +359,7 @@ class Sequential(Model):
             config.batch_size, config.input_dtype = of.batch_size, of.dtype
             config.input_scale, config.input_scalar = of.scale, of.scalar
             set_extents(config.input_shape, shape)
-        self._begin(lib.cornu_sequential_from(ctypes.byref(config)))
+        self._begin(lib.cornu_sequential_from(ctypes.byref(config)), keep)
 
     @property
     def pointer(self):
@@ -283,7 +378,14 @@ class Sequential(Model):
             raise TypeError("%s is a class; expected a layer, %s(…)" % (layer, layer.__name__))
         if not isinstance(layer, Weighted):
             raise TypeError("%r is not a layer of this package" % (layer,))
+        own = isinstance(layer, Traces) or getattr(layer, "_body", None)
+        if self._waiting or (own and (self._owned is None or not Weighted.built.fget(self))):
+            self._waiting.append(layer)     # its call is traced once the shape is known
+            return
         pointer = self.pointer
+        if own:
+            end = Tensor(lib.cornu_model_output(pointer, 0))
+            (layer if isinstance(layer, Traces) else layer._body)._prepared([end], {})
         address = layer._layer_pointer()
         if isinstance(layer, Layer):
             layer._calls += 1

@@ -10,6 +10,7 @@ from ._arrays import KERAS_NAMES, dtype_number, shape_of
 from ._described import plain, unique_name
 from ._library import Owned, arguments, lib, struct
 from ._operators import Operators, users_line
+from ._traces import tracing
 from ._values import _DRAWS, Readable, Value, current, eager, record
 
 
@@ -94,6 +95,8 @@ class Form:
         self.tensors = []
 
     def __call__(self, value):
+        if isinstance(value, Readable) and tracing() is not None:
+            value = tracing().read(value)
         if isinstance(value, Tensor):
             self.tensors.append(value)
             return {"class_name": "__keras_tensor__", "config": len(self.tensors) - 1}
@@ -142,7 +145,7 @@ def operation(name, /, *values, **named):
     if found is None and named or isinstance(found, Readable):
         other = find_tensor(named.values())
         found = other if found is None or isinstance(other, (Tensor, Value)) else found
-    if isinstance(found, Tensor):
+    if isinstance(found, Tensor) or (tracing() is not None and isinstance(found, Readable)):
         return _symbolic(name, values, named)
     recording = current()
     if isinstance(found, Value) and not found.recording.closed:
@@ -159,8 +162,13 @@ def _symbolic(name, values, named):
     form = Form()
     given = {key: form(value) for key, value in named.items()}
     given["args"] = form(values)
-    given["name"] = given.get("name") or unique_name(name)
-    return results(lib.cornu_operation_from(name, json.dumps(given), *form.pointers()))
+    trace, of_program = tracing(), given.get("name")
+    given["name"] = of_program or (trace.unique_name if trace else unique_name)(name)
+    made = results(lib.cornu_operation_from(name, json.dumps(given), *form.pointers()))
+    if trace is not None:
+        given["name"] = name
+        trace.note(json.dumps(given), form.tensors, made)
+    return made
 
 
 def _call_of(address, count, at):

@@ -47,6 +47,11 @@ class Trained:
         gradient_norm: fit also logs the norm of all gradients
         debug_nans: a step fails that makes a number nan or infinite, naming the layer
         """
+        if self._unknown():
+            self._compiling = {key: value for key, value in locals().items()
+                               if key not in ("self", "__class__")}
+            self.optimizer = optimizer
+            return
         config = {"optimizer": plain(optimizer), "loss": plain(loss),
                   "loss_weights": plain(loss_weights), "metrics": plain(metrics),
                   "weighted_metrics": plain(weighted_metrics), "run_eagerly": bool(run_eagerly),
@@ -178,6 +183,7 @@ class Trained:
         generator steps_per_epoch batches are an epoch; without it, all of them. Validation has the
         same batches in each epoch: those of a generator are kept.
         """
+        x = self._know_data(x)
         self._need("fit")
         lent, feeds = Borrowed(), []
         config = struct("CornuFitConfig", model=self.pointer, batch_size=batch_size or 0,
@@ -253,6 +259,7 @@ class Trained:
                  sample_weight=None, steps: int = None, callbacks=None,
                  return_dict: bool = False):
         """The loss and the metrics, in the order of metrics_names, or a dictionary of them."""
+        x = self._know_data(x)
         self._need("evaluate")
         lent, feeds, values = Borrowed(), [], self._values()
         config = struct("CornuEvaluateConfig", model=self.pointer, batch_size=batch_size or 0,
@@ -292,6 +299,7 @@ class Trained:
                 callbacks=None):
         """The predictions, a float32 array with a row per row of x; a list of several outputs. x
         may be batches, as for fit, of which only the inputs are used."""
+        x = self._know_data(x)
         if is_feed(x):
             refuse(batch_size=batch_size, callbacks=callbacks)
             return self._predict_batches(x, steps)
@@ -329,6 +337,7 @@ class Trained:
 
     def predict_on_batch(self, x):
         lent = Borrowed()
+        x = self._know_data(x)
         xs = [np.asarray(a) for a in self._ordered("input", x)]
         self._ready_to_predict(xs)
         outputs = self._outputs_for(xs, 0 if self.is_function else len(xs[0]))
@@ -338,6 +347,7 @@ class Trained:
     # ---- One batch ----
 
     def _on_batch(self, function, x, y, sample_weight, class_weight, return_dict):
+        x = self._know_data(x)
         self._need("train_on_batch")
         lent, values = Borrowed(), self._values()
         xs, ys = self._ordered("input", x), self._ordered("output", y)

@@ -86,7 +86,8 @@ static CornuStatus read_graph(CornuTraced *traced, const json_t *value)
         json_object_get(json_object_get(value, "graph"), "config"), NULL, NULL,
         traced->graph_count ? traced->graphs[0].model : NULL);
     if (!graph.model) return cornu_error_take();
-    return cornu__traced_add_graph(traced, graph);
+    CORNU__TRY(cornu__traced_add_graph(traced, graph));
+    return cornu__traced_check_reads(traced);
 }
 
 static CornuStatus read_parts(CornuTraced *traced, const json_t *parts)

@@ -1,0 +1,487 @@
+"""Layers of the program's own: subclasses of Layer, whose `call` is traced."""
+
+import ctypes
+import inspect
+import json
+import sys
+
+import numpy as np
+
+from ._arrays import dtype_number
+from ._described import Described, plain, snake_case, unique_name
+from ._library import Owned, arguments, lib, struct
+from ._operators import users_line
+from ._symbols import Tensor, find_tensor, results
+from ._traces import Trace, tracing
+from ._weighted import Weight, Weighted, by_address
+
+_NONE = lib.constants["CORNU_NONE"]
+_MOST = lib.constants["CORNU_MAX_MODEL_TENSORS"]
+
+
+# ---- Nested arguments ----
+
+class _Place:
+    """Where a tensor stands in nested lists and dictionaries."""
+
+    def __init__(self, i):
+        self.i = i
+
+    def __repr__(self):
+        return "<%d>" % self.i
+
+
+def flat(value, tensors):
+    """The same with places for the tensors, which are appended to a list."""
+    if isinstance(value, dict):
+        return {key: flat(v, tensors) for key, v in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*[flat(v, tensors) for v in value])
+    if isinstance(value, (list, tuple)):
+        return type(value)(flat(v, tensors) for v in value)
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        return _Place(len(tensors) - 1)
+    return value
+
+
+def filled(value, tensors):
+    """With tensors for the places."""
+    if isinstance(value, dict):
+        return {key: filled(v, tensors) for key, v in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*[filled(v, tensors) for v in value])
+    if isinstance(value, (list, tuple)):
+        return type(value)(filled(v, tensors) for v in value)
+    return tensors[value.i] if isinstance(value, _Place) else value
+
+
+def _shapes(value):
+    """The shapes of tensors in the place of these."""
+    if isinstance(value, dict):
+        return {key: _shapes(v) for key, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_shapes(v) for v in value]
+    return tuple(value.shape) if hasattr(value, "shape") else value
+
+
+def type_of(tensor):
+    made = lib.type("CornuType")()
+    made.dtype = dtype_number(tensor.dtype)
+    made.shape.rank = len(tensor.shape)
+    for i, extent in enumerate(tensor.shape):
+        made.shape.extent[i] = _NONE if extent is None else extent
+    return made
+
+
+# ---- Attributes ----
+
+def attributes(value, path=""):
+    """(path, layer) for each layer among the attributes of an object, as Keras' files name them:
+    "dense", and in a list "blocks/dense_1"."""
+    for name, member in vars(value).items():
+        if isinstance(member, Weighted):
+            yield path + name, member
+        elif isinstance(member, (list, tuple, dict)):
+            yield from _members(member, path + name, {})
+
+
+def _members(container, path, counts):
+    for member in container.values() if isinstance(container, dict) else container:
+        if isinstance(member, Weighted):
+            label = snake_case(type(member).__name__)
+            count = counts[label] = counts.get(label, -1) + 1
+            yield "%s/%s" % (path, label if count == 0 else "%s_%d" % (label, count)), member
+        elif isinstance(member, (list, tuple, dict)):
+            yield from _members(member, path, counts)
+
+
+class Traces:
+    """What layers and models of the program's own have in common: a layer of the library that has
+    their weights and the graphs of their calls."""
+
+    _traced = None              # the library's layer
+    _building, _is_built = False, False
+    supports_masking = False
+
+    def _start(self):
+        self._own, self._signatures, self._symbols = [], {}, {}
+
+    def _class(self):
+        return type(self)
+
+    def _ready(self):
+        """The address of the library's layer, which is made if there is none."""
+        if self._traced is None:
+            kind = self._class()
+            registered = getattr(kind, "_registered_name", None) or kind.__name__
+            config = struct("CornuTracedConfig", class_name=kind.__name__, module=kind.__module__,
+                            registered_name=registered, name=self.name,
+                            supports_masking=bool(self.supports_masking),
+                            frozen=not self._trains)
+            if self._policy is not None:
+                config.dtype = self._policy.encode("utf-8")
+            made = lib.cornu_layer_take(lib.cornu_traced_from(ctypes.byref(config)))
+            self._traced = Owned(made, lib.cornu_layer_free)
+            by_address[self._traced.address] = self
+        return self._traced.address
+
+    # ---- Weights ----
+
+    def add_weight(self, shape=None, initializer=None, dtype=None, trainable=True, autocast=True,
+                   regularizer=None, constraint=None, aggregation="none", name=None):
+        """A weight of the layer, in __init__ or build."""
+        if isinstance(shape, str):          # Keras 2's order
+            shape, name = initializer, shape
+            initializer = None
+        if tracing() is not None and tracing().layer is self and not self._building:
+            raise ValueError("%s: a weight is added in call; add it in __init__ or build; in %s"
+                             % (self.name, users_line()))
+        shape = () if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
+        if any(extent is None for extent in shape):
+            raise ValueError("%s: a weight of shape %s, expected known extents; in %s"
+                             % (self.name, shape, users_line()))
+        taken = {weight.name for weight in self._own}
+        base = name or "variable"
+        name = base
+        while name in taken:
+            name = "%s_%d" % (base, len([n for n in taken if n.startswith(base)]))
+        made, values = self._initializer(initializer, shape, dtype)
+        given = {"name": name, "shape": [int(extent) for extent in shape],
+                 "trainable": bool(trainable), "initializer": made,
+                 "regularizer": plain(regularizer), "constraint": plain(constraint)}
+        address = self._ready()
+        symbol = Tensor(lib.cornu_traced_weight(address, json.dumps(given)), [self._traced])
+        layer = lib.type("CornuLayer").from_address(address)
+        at = (ctypes.c_void_p * layer.weight_count).from_address(layer.weights)[len(self._own)]
+        weight = Weight(at, self)
+        self._symbols[at] = symbol
+        self._own.append(weight)
+        if values is not None:
+            weight.assign(values)
+        return weight
+
+    @staticmethod
+    def _initializer(given, shape, dtype):
+        """As files have it, and the values where these are computed here."""
+        if given is None:
+            whole = dtype is not None and "float" not in str(dtype)
+            return "zeros" if whole or str(dtype) == "bool" else "glorot_uniform", None
+        if isinstance(given, (str, Described)) or (isinstance(given, type)
+                                                   and issubclass(given, Described)):
+            return plain(given), None
+        if callable(given):
+            given = given(shape, dtype=dtype or "float32")
+        return "zeros", np.broadcast_to(np.asarray(given, np.float32), shape)
+
+    def _sublayers(self):
+        seen = set()
+        return [(path, layer) for path, layer in attributes(self)
+                if id(layer) not in seen and not seen.add(id(layer))]
+
+    def add_loss(self, loss):
+        """Adds a tensor to the model's loss; in call."""
+        trace = tracing()
+        if trace is None or trace.layer is not self:
+            raise ValueError("%s: add_loss is called outside of call; in %s"
+                             % (self.name, users_line()))
+        for each in loss if isinstance(loss, (list, tuple)) else [loss]:
+            trace.losses.append(trace.tensor(each))
+
+    # ---- Calls ----
+
+    def build(self, *shapes, **named):
+        """Override it to add weights that depend on the shapes of the call's tensors."""
+        self._is_built = True
+
+    def call(self, *args, **kwargs):
+        raise NotImplementedError("%s has no method call" % type(self).__name__)
+
+    def _build_once(self, args, kwargs):
+        if self._is_built:
+            return
+        names = [p.name for p in inspect.signature(self.build).parameters.values()
+                 if p.kind is not p.VAR_POSITIONAL and p.kind is not p.VAR_KEYWORD]
+        self._building = True
+        try:
+            if len(names) > 1 or (names and names[0].endswith("_shape")
+                                  and names[0] != "input_shape"):
+                bound = inspect.signature(self.call).bind_partial(*args, **kwargs).arguments
+                self.build(**{name + "_shape": _shapes(value) for name, value in bound.items()
+                              if name + "_shape" in names})
+            else:
+                self.build(_shapes(args[0] if args else next(iter(kwargs.values()))))
+        finally:
+            self._building = False
+        self._is_built = True
+
+    def _reader(self, weight):
+        known = self._symbols.get(weight._address)
+        if known is None:
+            address = lib.cornu_traced_read(self._ready(), weight._address)
+            known = self._symbols[weight._address] = Tensor(address, [self._traced])
+        return known
+
+    def _run(self, args, kwargs, types, training):
+        """A trace of the call on placeholders; and the form of what it returns."""
+        trace, tensors = Trace(self, self._reader), []
+        with trace:
+            inputs = [trace.begin(Tensor(lib.cornu_placeholder(kind, "x%d" % i)))
+                      for i, kind in enumerate(types)]
+            if training is not None:
+                kwargs = dict(kwargs, training=training)
+            made = self.call(*filled(args, inputs), **filled(kwargs, inputs))
+            if made is None:
+                raise ValueError("%s: call returns None, expected tensors (%s.call)"
+                                 % (self.name, type(self).__name__))
+            if not isinstance(made, (list, tuple, dict)):
+                made = trace.tensor(made)
+            form = flat(made if isinstance(made, Tensor) else trace.symbols(made), tensors)
+        for layer in trace.made:
+            if layer.weights:
+                raise ValueError("%s: %s is made in call, so that each call has weights of its "
+                                 "own; make layers in __init__ or build"
+                                 % (self.name, layer.name))
+        return trace, inputs, tensors, form
+
+    def _training_matters(self):
+        parameters = inspect.signature(self.call).parameters
+        return "training" in parameters
+
+    def _add(self, trace, inputs, tensors, **when):
+        config = struct("CornuTracedGraphConfig", **when)
+        values = list(trace.assigned.values())
+        for name, given in (("inputs", inputs), ("outputs", tensors), ("losses", trace.losses),
+                            ("values", [value for _, value in values])):
+            if len(given) > _MOST:
+                raise ValueError("%s: a call has %d %s, expected at most %d"
+                                 % (self.name, len(given), name, _MOST))
+            for i, tensor in enumerate(given):
+                getattr(config, name)[i] = tensor.pointer
+        own = [weight._address for weight in self._own]
+        for i, (weight, _) in enumerate(values):
+            config.assigned[i] = own.index(weight._address)
+        lib.cornu_traced_add_from(self._ready(), ctypes.byref(config))
+
+    def _trace(self, args, kwargs, types, forced):
+        phases = [True, False] if self._training_matters() and "training" not in kwargs else [None]
+        runs = [self._run(args, kwargs, types, phase) for phase in phases]
+        ends = [(trace.calls, repr(form), trace.ends(tensors + trace.losses + [
+            value for _, value in trace.assigned.values()]))
+            for trace, _, tensors, form in runs]
+        address = self._ready()
+        for path, layer in self._sublayers():
+            if layer._has_layer():
+                lib.cornu_traced_attribute(address, layer._layer_pointer(), path)
+        lib.cornu_traced_set_config(address, json.dumps(self._safe_config()))
+        if len(runs) == 2 and ends[0] != ends[1]:
+            if repr(runs[0][3]) != repr(runs[1][3]):
+                raise ValueError("%s: call returns %s in training and %s otherwise, expected the "
+                                 "same form" % (self.name, runs[0][3], runs[1][3]))
+            self._add(*runs[0][:3], training_only=True)
+            self._add(*runs[1][:3], inference_only=True)
+        else:
+            self._add(*runs[0][:3])
+        return runs[-1][3]
+
+    def _safe_config(self):
+        try:
+            return plain(self.get_config())
+        except (TypeError, NotImplementedError):
+            return {}       # files say that the class lacks get_config by what they lack
+
+    def _prepared(self, args, kwargs):
+        """The tensors of a call, for which the layer is built and traced, and the form of its
+        result."""
+        tensors = []
+        forced = kwargs.get("training")
+        if forced is None:
+            kwargs = {key: value for key, value in kwargs.items() if key != "training"}
+        args, kwargs = flat(list(args), tensors), flat(kwargs, tensors)
+        if not tensors:
+            raise TypeError("%s: called without a tensor; in %s" % (self.name, users_line()))
+        self._build_once(filled(args, tensors), filled(kwargs, tensors))
+        types = [type_of(tensor) for tensor in tensors]
+        static = repr((args, kwargs))
+        key = static, tuple((t.dtype, *t.shape) for t in tensors)
+        address = self._ready()
+        if key not in self._signatures:
+            known = (lib.type("CornuType") * len(types))(*types)
+            takes = lib.cornu_traced_takes(address, ctypes.addressof(known), len(types))
+            same = next((form for (text, _), form in self._signatures.items() if text == static),
+                        None) if takes else None
+            if takes and same is None:
+                raise ValueError("%s: is called on tensors of the same types with other arguments "
+                                 "than before, %s; give them to __init__; in %s"
+                                 % (self.name, static, users_line()))
+            self._signatures[key] = same if takes else self._trace(args, kwargs, types, forced)
+        return tensors, self._signatures[key]
+
+    def _called(self, args, kwargs):
+        """The result of a call on symbolic tensors, in the form that call returns it."""
+        tensors, form = self._prepared(args, kwargs)
+        address = self._ready()
+        made = lib.cornu_call_from(address, *arguments(*[t.pointer for t in tensors]))
+        if self._first is None:
+            self._first = Tensor(made)
+        made = results(made)
+        outer = tracing()
+        if outer is not None:
+            outer.note("%d" % address, tensors, made)
+        return filled(form, made if isinstance(made, list) else [made])
+
+
+class Layer(Traces, Weighted):
+    """The base of all layers. A subclass has __init__, build, which adds weights, and call, which is
+    run once for each kind of operands, on symbolic tensors."""
+
+    description = {}
+
+    def __new__(cls, *args, **kwargs):
+        made = object.__new__(cls)
+        made._calls, made._owned, made._wrappers, made._arguments = 0, None, {}, None
+        if cls.class_name is None:
+            made._start()
+            made._own_name, made._trains, made._policy = None, True, None
+            made._note_arguments(args, kwargs)
+            outer = tracing()
+            if outer is not None:
+                outer.made.append(made)
+        return made
+
+    class_name = None       # of one of the library
+
+    def _note_arguments(self, args, kwargs):
+        """What get_config has of a class without one: the arguments of __init__."""
+        try:
+            bound = inspect.signature(type(self).__init__).bind(self, *args, **kwargs)
+            given = dict(bound.arguments)
+            given.pop(next(iter(given)), None)
+            for parameter in bound.signature.parameters.values():
+                if parameter.kind is parameter.VAR_KEYWORD:
+                    given.update(given.pop(parameter.name, {}))
+                if parameter.kind is parameter.VAR_POSITIONAL and given.get(parameter.name):
+                    return
+            self._arguments = given
+        except TypeError:
+            pass            # __init__ says why
+
+    def __init__(self, *, activity_regularizer=None, trainable=True, dtype=None, autocast=True,
+                 name=None, **kwargs):
+        unknown = set(kwargs) - {"input_shape", "input_dim", "batch_size", "batch_input_shape"}
+        if unknown:
+            raise TypeError("%s: unexpected argument %s; expected name, dtype, trainable"
+                            % (type(self).__name__, ", ".join(sorted(unknown))))
+        if activity_regularizer is not None:
+            raise NotImplementedError("%s: activity_regularizer of a class of your own; call "
+                                      "self.add_loss in call" % type(self).__name__)
+        self._own_name, self._trains = name, bool(trainable)
+        self._policy = None if dtype is None else plain(dtype)
+        if isinstance(self._policy, dict):
+            self._policy = self._policy["config"]["name"]
+        if self._traced is not None and not trainable:
+            lib.cornu_layer_set_trainable(self._traced.address, False)
+
+    @property
+    def name(self):
+        if self._own_name is None:
+            self._own_name = unique_name(snake_case(type(self).__name__))
+        return self._own_name
+
+    def _layer_pointer(self):
+        return self._ready()
+
+    def _has_layer(self):
+        return self._traced is not None
+
+    @property
+    def built(self):
+        return self._is_built
+
+    @built.setter
+    def built(self, value):
+        self._is_built = bool(value)
+
+    @property
+    def weights(self):
+        found, seen = [], set()
+        own = sorted(self._own, key=lambda w: not w.trainable)
+        for weight in own + [w for _, layer in self._sublayers() for w in layer.weights]:
+            if weight._address not in seen:
+                seen.add(weight._address)
+                found.append(weight)
+        return found
+
+    @property
+    def trainable(self):
+        return self._trains
+
+    @trainable.setter
+    def trainable(self, value):
+        self._trains = bool(value)
+        if self._traced is not None:
+            lib.cornu_layer_set_trainable(self._traced.address, bool(value))
+        for _, layer in self._sublayers():
+            layer.trainable = value
+
+    @property
+    def trainable_weights(self):
+        if not self._trains:
+            return []
+        return [w for w in self.weights if w.trainable]
+
+    def get_config(self):
+        """The arguments of __init__; override it if they are not values that a file holds."""
+        config = {"name": self.name, "trainable": self._trains, "dtype": self._policy}
+        if type(self).get_config is Layer.get_config:
+            config.update(self._arguments or {})
+        return {key: value for key, value in config.items() if value is not None}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**config)
+
+    def to_dict(self):
+        kind = type(self)
+        return {"module": kind.__module__, "class_name": kind.__name__,
+                "config": plain(self.get_config()),
+                "registered_name": getattr(kind, "_registered_name", None) or kind.__name__}
+
+    @property
+    def dtype_policy(self):
+        return self._policy
+
+    @property
+    def compute_dtype(self):
+        return self._policy.rpartition("mixed_")[2] if self._policy else "float32"
+
+    dtype = variable_dtype = "float32"
+
+    def compute_output_shape(self, *shapes, **named):
+        """By a trace, for these shapes."""
+        from ._symbols import input_tensor
+        made = self(*[input_tensor(shape[1:]) for shape in shapes],
+                    **{key.rpartition("_shape")[0]: input_tensor(shape[1:])
+                       for key, shape in named.items()})
+        return _shapes(made)
+
+    def __call__(self, *args, **kwargs):
+        """Calls the layer on symbolic tensors, on arrays, which computes at once, or, in a function,
+        on recorded tensors."""
+        trace = tracing()
+        if trace is not None:
+            args, kwargs = trace.symbols(list(args)), trace.symbols(kwargs)
+        elif not isinstance(find_tensor([*args, *kwargs.values()]), Tensor):
+            from ._calls import call_layer
+            return call_layer(self, args, {k: v for k, v in kwargs.items() if v is not None})
+        self._calls += 1
+        return self._called(args, kwargs)
+
+    def __reduce__(self):
+        if self.weights:
+            raise TypeError("%s: a layer with weights is copied and pickled with its model"
+                            % self.name)
+        return type(self).from_config, (self.get_config(),)
+
+    def __repr__(self):
+        return "<%s name=%s, built=%s>" % (type(self).__name__, self.name, self.built)

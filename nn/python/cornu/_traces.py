@@ -1,0 +1,120 @@
+"""A trace: the call of a layer of the program's own, run once on symbolic tensors.
+
+What it calls becomes a graph of the library (nn/model/traced.h). Weights that it reads are inputs
+of the graph; arrays are constants; losses that are added and weights that are assigned are results.
+"""
+
+import threading
+
+import numpy as np
+
+from ._operators import users_line
+
+
+class _State(threading.local):
+    def __init__(self):
+        self.traces = []
+
+
+_state = _State()
+
+
+def tracing():
+    """The trace that this thread makes, or None."""
+    return _state.traces[-1] if _state.traces else None
+
+
+class Trace:
+    """What a call has made so far. `reader` gives the symbol that reads a weight."""
+
+    def __init__(self, layer, reader):
+        self.layer, self._reader = layer, reader
+        self.calls = []             # what was called, to compare traces
+        self.losses, self.assigned, self.made = [], {}, []
+        self._names, self._places, self._kept, self._constants = {}, {}, [], {}
+        self.anchor = None          # a tensor of the graph, for operations without one
+
+    def __enter__(self):
+        _state.traces.append(self)
+        return self
+
+    def __exit__(self, *_):
+        _state.traces.remove(self)
+
+    def unique_name(self, label):
+        """Names are counted within the graph, so that the same calls have the same names."""
+        count = self._names[label] = self._names.get(label, -1) + 1
+        return "%s.%d" % (label, count)
+
+    def _place(self, tensor):
+        self._kept.append(tensor)
+        return self._places.setdefault(tensor.pointer, len(self._places))
+
+    def begin(self, tensor):
+        """An operand of the call, or a weight."""
+        if self.anchor is None:
+            self.anchor = tensor
+        self._place(tensor)
+        return tensor
+
+    def note(self, what, tensors, results):
+        """A call of a layer or an operation, as text with its tensors numbered."""
+        self.calls.append((what, [self._place(tensor) for tensor in tensors]))
+        for tensor in results if isinstance(results, list) else [results]:
+            self._place(tensor)
+
+    def ends(self, tensors):
+        return [self._place(tensor) for tensor in tensors]
+
+    def read(self, weight):
+        """The symbol of a weight, or what it was assigned in this call."""
+        if weight._address in self.assigned:
+            return self.assigned[weight._address][1]
+        symbol = self._reader(weight)
+        self.calls.append((weight.path, [self._place(symbol)]))
+        if self.anchor is None:
+            self.anchor = symbol
+        return symbol
+
+    def assign(self, weight, value):
+        """Sets the value that a weight of the layer has after the step."""
+        if weight._owner is not self.layer:
+            raise ValueError("%s assigns %s, which is not its own: a layer assigns weights of its "
+                             "own add_weight; in %s"
+                             % (self.layer.name, weight.path, users_line()))
+        self.assigned[weight._address] = (weight, self.tensor(value))
+
+    def tensor(self, value):
+        """A symbol of the graph of what a call is given: a tensor, a weight or an array."""
+        from ._symbols import Tensor
+        from ._values import Readable, to_array
+        if isinstance(value, Tensor):
+            return value
+        if isinstance(value, Readable):
+            return self.read(value)
+        array = to_array(value)
+        key = (array.dtype.str, array.shape, array.tobytes())
+        if key not in self._constants:
+            self._constants[key] = self._constant(array)
+        return self._constants[key]
+
+    def _constant(self, array):
+        from ._symbols import operation
+        if self.anchor is None:
+            raise ValueError("%s: nothing before this array depends on the call's tensors; in %s"
+                             % (self.layer.name, users_line()))
+        return operation("constant", self.anchor, np.asarray(array))
+
+    def symbols(self, value):
+        """Arguments of a layer's call with symbols for the arrays and weights in them."""
+        from ._symbols import Tensor
+        from ._values import Readable
+        if isinstance(value, dict):
+            return {key: self.symbols(v) for key, v in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.symbols(v) for v in value]
+        if isinstance(value, Tensor):
+            return value
+        if isinstance(value, Readable) or hasattr(value, "__array__"):
+            return self.tensor(value)
+        return value

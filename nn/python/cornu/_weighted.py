@@ -1,0 +1,237 @@
+"""Weights, and what layers and models have in common."""
+
+import ctypes
+import json
+import numbers
+import weakref
+
+import numpy as np
+
+from ._arrays import Borrowed, shape_of
+from ._library import lib
+from ._symbols import Form, Tensor, operands, results
+from ._traces import tracing
+from ._values import Readable, Value, current
+
+
+# The objects of Python for layers of the library, by address, while they live.
+by_address = weakref.WeakValueDictionary()
+
+
+class Weight(Readable):
+    """A variable of a layer: its path, shape and value, a NumPy array (float32). Functions read it
+    and assign it."""
+
+    dtype, pending = "float32", None
+
+    def __init__(self, address, owner):
+        self._weight = lib.type("CornuWeight").from_address(address)
+        self._address, self._owner = address, owner
+
+    @property
+    def path(self):
+        return self._weight.path.decode("utf-8")
+
+    @property
+    def name(self):
+        return self.path.rpartition("/")[2]
+
+    @property
+    def shape(self):
+        return shape_of(self._weight.type.shape)
+
+    @property
+    def ndim(self):
+        return len(self.shape)
+
+    @property
+    def trainable(self):
+        return bool(lib.cornu_layer_trains(self._owner._layer_pointer(), self._address))
+
+    def _native(self):
+        if not self._weight.variable:
+            raise ValueError("%s is on no device: call its model on arrays first, or compile it"
+                             % self.path)
+        return self._weight.variable
+
+    def _keeper(self):
+        return self._owner._owned
+
+    def _read(self, recording):
+        from ._functions import Borrowed as Device
+        address = self._native()
+        recording.use(Device(lib.cornu_variable_device(address), self._owner._owned))
+        recording.placed.append((self._weight, address))
+        return recording.read(address, self._owner._owned)
+
+    def numpy(self):
+        from ._functions import finish_pending
+        finish_pending()
+        values = np.empty(self.shape, np.float32)
+        lib.cornu_weight_read(self._address, Borrowed().array(values))
+        return values
+
+    @property
+    def value(self):
+        """Its value: in a function a recorded tensor, else an array."""
+        return self.numpy() if current() is None else self._read(current())
+
+    def assign(self, value):
+        """Sets the value, of the same shape; in a function, at the end of each run, and in a layer's
+        call at the end of each step."""
+        if tracing() is not None:
+            return tracing().assign(self, value)
+        recording = value.recording if isinstance(value, Value) else current()
+        if recording is not None and not recording.closed:
+            from ._functions import assign_in
+            self._read(recording)
+            return assign_in(recording, self._native(), recording.value(value), "float32", self)
+        lent = Borrowed()
+        value = np.asarray(value, np.float32)
+        lib.cornu_weight_write(self._address, lent.array(value))
+
+    def assign_add(self, value):
+        self.assign(self + value)
+
+    def assign_sub(self, value):
+        self.assign(self - value)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.numpy() if dtype is None else self.numpy().astype(dtype)
+
+    def __repr__(self):
+        return "<cornu Weight %s shape=%s>" % (self.path, self.shape)
+
+
+class Weighted:
+    """What layers and models have in common: `pointer`, the library's layer, and its weights."""
+
+    def _layer(self):
+        return lib.type("CornuLayer").from_address(self._layer_pointer())
+
+    @property
+    def weights(self):
+        """All variables, in Keras' order."""
+        layer = self._layer()
+        addresses = (ctypes.c_void_p * layer.weight_count).from_address(layer.weights) \
+            if layer.weight_count else []
+        return [Weight(address, self) for address in addresses]
+
+    @property
+    def trainable_weights(self):
+        return [w for w in self.weights
+                if lib.cornu_layer_trains(self._layer_pointer(), w._address)]
+
+    @property
+    def non_trainable_weights(self):
+        trainable = {w.path for w in self.trainable_weights}
+        return [w for w in self.weights if w.path not in trainable]
+
+    def get_weights(self):
+        """The values of all variables: a list of float32 arrays."""
+        return [w.numpy() for w in self.weights]
+
+    def set_weights(self, values):
+        """Sets all variables, from arrays of their shapes; nothing unless all fit."""
+        weights = self.weights
+        if len(values) != len(weights):
+            raise ValueError("%s: %d weights are given, expected %d"
+                             % (self.name, len(values), len(weights)))
+        values = [np.asarray(v, np.float32) for v in values]
+        for weight, value in zip(weights, values):
+            if weight.shape != value.shape:
+                raise ValueError("%s: %s has the shape %s, %s is given"
+                                 % (self.name, weight.path, weight.shape, value.shape))
+        for weight, value in zip(weights, values):
+            weight.assign(value)
+
+    def count_params(self):
+        """The number of elements of all weights."""
+        return sum(int(np.prod(w.shape, dtype=np.int64)) for w in self.weights)
+
+    @property
+    def built(self):
+        return bool(self._layer().built)
+
+    @property
+    def trainable(self):
+        """Read by the first training step after compile."""
+        return not self._layer().frozen
+
+    @trainable.setter
+    def trainable(self, value):
+        lib.cornu_layer_set_trainable(self._layer_pointer(), bool(value))
+
+    # ---- Calls ----
+
+    _losses = ()        # of the last call in a function or under a tape
+
+    @property
+    def losses(self):
+        """In a function: what regularizers and layers add to the loss, of the last call."""
+        return list(self._losses)
+
+    @property
+    def variables(self):
+        return self.weights
+
+    @property
+    def trainable_variables(self):
+        return self.trainable_weights
+
+    @property
+    def non_trainable_variables(self):
+        return self.non_trainable_weights
+
+    _first = None       # a result of the first call, while this object made it
+    _model = None       # a weak reference to the address of a model that calls the layer
+
+    def _called(self, args, kwargs):
+        """The tensors that a call with Keras' arguments returns: one, or a list of several."""
+        form = Form()
+        call = json.dumps({"args": form(args), "kwargs": form(kwargs)})
+        pointer = self._layer_pointer()
+        by_address[pointer] = self
+        made = lib.cornu_call_from_json(pointer, call, *form.pointers())
+        if self._first is None:
+            self._first = Tensor(made)
+        made = results(made)
+        if tracing() is not None:
+            tracing().note("%d %s" % (pointer, call), form.tensors, made)
+        return made
+
+    def _has_layer(self):
+        """Whether the library has the layer already."""
+        return True
+
+    def _first_call(self):
+        """A result of the layer's first call."""
+        if self._first is not None:
+            return self._first.pointer
+        model = self._model() if self._model else None
+        if model is None or not model.address:
+            raise AttributeError("%s: the layer has not been called on a symbolic tensor, so that "
+                                 "it has no input and output" % self.name)
+        return lib.cornu_model_symbol(model.address, self.name)
+
+    @property
+    def input(self):
+        """The symbolic tensor of the first call, or a list of several."""
+        return operands(self._first_call())
+
+    @property
+    def output(self):
+        """What the first call returned: Model(model.inputs, model.get_layer("a").output)."""
+        return results(self._first_call())
+
+
+def check_tensors(name, values):
+    """TypeError unless arguments of a call are symbolic tensors, or say how to call."""
+    for value in values:
+        if isinstance(value, dict):
+            value = list(value.values())
+        if isinstance(value, (list, tuple)):
+            check_tensors(name, value)
+        elif not isinstance(value, (Tensor, str, numbers.Number, type(None))):
+            raise TypeError("%s: called on %s; expected symbolic tensors, from cornu.Input. A "
+                            "model's predict takes arrays" % (name, type(value).__name__))
