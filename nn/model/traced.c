@@ -133,8 +133,15 @@ static void free_traced(CornuLayer *layer)
     json_decref(traced->attributes);
 }
 
+static const char *shown(const CornuLayer *layer)
+{
+    return cornu__as_traced(layer)->class_name;
+}
+
+static const CornuKerasClass keras = { .shown = shown };
+
 const CornuLayerClass cornu__traced_class = {
-    .class_name = "Traced", .size = sizeof(CornuTraced), .build_many = build_many,
+    .keras = &keras, .class_name = "Traced", .size = sizeof(CornuTraced), .build_many = build_many,
     .call_many = call_many, .mask_many = mask_many, .outputs = outputs, .free = free_traced,
     .keeps_integers = true, .any_axis = true,
 };

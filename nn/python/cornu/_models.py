@@ -15,7 +15,6 @@ from ._values import Value, current
 from ._feeds import is_feed
 from ._training import Trained, listed
 from ._bodies import Body, first_batch, inputs_like, inputs_of, outputs_of
-from ._traced import Traces
 from ._traces import tracing
 from .layers import BuiltIn, Layer, Weight, Weighted, by_address, check_tensors
 
@@ -329,6 +328,7 @@ class Sequential(Model):
 
     def __init__(self, layers=None, name=None):
         self._pending, self._owned, self._waiting = name or unique_name("sequential"), None, []
+        self._shaped = False    # whether the shape of its data is known
         self._reset()
         for layer in layers or []:
             self.add(layer)
@@ -347,6 +347,7 @@ class Sequential(Model):
             self._start((tuple(input_shape)[1:], None, None, None, None), keep=True)
         else:
             super().build(input_shape)
+        self._shaped = True
         for layer in waiting:
             self.add(layer)
         self._compile_known()
@@ -354,6 +355,7 @@ class Sequential(Model):
     def _start(self, given=None, keep=False):
         config = struct("CornuSequentialConfig", name=self._pending)
         if given:
+            self._shaped = True
             shape, batch_size, dtype, _, scale = given
             of = input_config(shape, batch_size, dtype, None, scale)
             config.batch_size, config.input_dtype = of.batch_size, of.dtype
@@ -378,14 +380,14 @@ class Sequential(Model):
             raise TypeError("%s is a class; expected a layer, %s(…)" % (layer, layer.__name__))
         if not isinstance(layer, Weighted):
             raise TypeError("%r is not a layer of this package" % (layer,))
-        own = isinstance(layer, Traces) or getattr(layer, "_body", None)
-        if self._waiting or (own and (self._owned is None or not Weighted.built.fget(self))):
+        own = layer._body if isinstance(layer, Model) else layer if layer._is_traced else None
+        if self._waiting or (own and not self._shaped):
             self._waiting.append(layer)     # its call is traced once the shape is known
             return
         pointer = self.pointer
         if own:
             end = Tensor(lib.cornu_model_output(pointer, 0))
-            (layer if isinstance(layer, Traces) else layer._body)._prepared([end], {})
+            own._prepared([end], {})
         address = layer._layer_pointer()
         if isinstance(layer, Layer):
             layer._calls += 1

@@ -100,6 +100,7 @@ class Traces:
     """What layers and models of the program's own have in common: a layer of the library that has
     their weights and the graphs of their calls."""
 
+    _is_traced = True           # no class of the library's
     _traced = None              # the library's layer
     _building, _is_built = False, False
     supports_masking = False

@@ -19,6 +19,7 @@ from ._weighted import Weight, Weighted, by_address, check_tensors
 class BuiltIn(Described, Layer):
     """A layer of the library, by its arguments."""
 
+    _is_traced = False
     # Those of the library's layer, not those of a class of the program's own.
     weights, trainable_weights = Weighted.weights, Weighted.trainable_weights
     built, trainable = Weighted.built, Weighted.trainable
