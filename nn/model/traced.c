@@ -27,11 +27,12 @@ static bool takes(const CornuTracedGraph *graph, const CornuType *types, int cou
 }
 
 static const CornuTracedGraph *graph_for(const CornuTraced *traced, const CornuType *types,
-                                         int count, bool training)
+                                         int count, bool training, bool mask)
 {
     for (int i = 0; i < traced->graph_count; i++) {
         const CornuTracedGraph *graph = &traced->graphs[i];
-        if (!(training ? graph->inference_only : graph->training_only) &&
+        if (graph->computes_mask == mask &&
+            !(training ? graph->inference_only : graph->training_only) &&
             takes(graph, types, count))
             return graph;
     }
@@ -93,7 +94,7 @@ static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTen
     CornuText text;
     for (int i = 0; i < in_count; i++) types[i] = cornu_tensor_type(in[i]);
     const CornuTracedGraph *graph = graph_for(cornu__as_traced(layer), types, in_count,
-                                              call->training);
+                                              call->training, false);
     if (graph) return call_graph(layer, call, graph, in, out);
     return cornu__fail_null(CORNU_ERR_SHAPE, "%s: was not traced for %s%s of %s", layer->name,
                             in_count == 1 ? "an operand" : "operands the first of which is",
@@ -103,8 +104,13 @@ static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTen
 static CornuTensor *mask_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                               int in_count, CornuTensor *const *masks)
 {
-    (void)call, (void)in, (void)in_count;
-    return cornu__as_traced(layer)->supports_masking ? masks[0] : NULL;
+    CornuType    types[CORNU_MAX_LAYER_TENSORS];
+    CornuTensor *mask[CORNU_MAX_MODEL_TENSORS];
+    for (int i = 0; i < in_count; i++) types[i] = cornu_tensor_type(in[i]);
+    const CornuTraced      *traced = cornu__as_traced(layer);
+    const CornuTracedGraph *graph = graph_for(traced, types, in_count, call->training, true);
+    if (!graph) return traced->supports_masking ? masks[0] : NULL;
+    return cornu_op_convert(call_graph(layer, call, graph, in, mask), CORNU_BOOL);
 }
 
 static int outputs(const CornuLayer *layer)
@@ -339,7 +345,8 @@ static CornuStatus check_graph(const CornuTraced *traced, const CornuTracedGraph
     if (traced->graph_count == CORNU_MAX_WRAPPED)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "is traced for more than %d types of operands",
                            CORNU_MAX_WRAPPED);
-    if (traced->graph_count && traced->graphs[0].results != graph->results)
+    if (traced->graph_count && !graph->computes_mask &&
+        traced->graphs[0].results != graph->results)
         return cornu__fail(CORNU_ERR_ARGUMENT, "returns %d tensors and, for other operands or in "
                            "training, %d; expected the same number", traced->graphs[0].results,
                            graph->results);
@@ -453,7 +460,8 @@ CornuStatus cornu_traced_add_from(CornuLayer *layer, const CornuTracedGraphConfi
     CornuTraced     *traced = cornu__as_traced(layer);
     CornuModelConfig ends = { .name = cornu_layer_name(layer) };
     CornuTracedGraph graph = { .training_only = config->training_only,
-                               .inference_only = config->inference_only };
+                               .inference_only = config->inference_only,
+                               .computes_mask = config->computes_mask };
     int              outputs = 0;
     if (cornu_error_pending()) return cornu_error_take();
     while (graph.operands < CORNU_MAX_MODEL_TENSORS && config->inputs[graph.operands]) {
@@ -504,12 +512,26 @@ const char *cornu__traced_attribute(const CornuTraced *traced, const CornuLayer 
     return attribute ? attribute : name;
 }
 
+CornuLayer *cornu_traced_layer(const CornuLayer *layer, const char *attribute)
+{
+    CORNU__NEED_OR(layer, NULL);
+    CORNU__NEED_OR(attribute, NULL);
+    const CornuTraced *traced = cornu__as_traced(layer);
+    for (int i = 0; traced && i < traced->graph_count; i++) {
+        const CornuLayer *model = &traced->graphs[i].model->base;
+        for (int k = 0; k < model->inner_count; k++)
+            if (!strcmp(cornu__traced_attribute(traced, model->inner[k]), attribute))
+                return model->inner[k];
+    }
+    return NULL;
+}
+
 bool cornu_traced_takes(const CornuLayer *layer, const CornuType *types, int count)
 {
     CORNU__NEED_OR(layer, false);
     const CornuTraced *traced = cornu__as_traced(layer);
-    return traced && graph_for(traced, types, count, true) &&
-           graph_for(traced, types, count, false);
+    return traced && graph_for(traced, types, count, true, false) &&
+           graph_for(traced, types, count, false, false);
 }
 
 const char *cornu_traced_class(const CornuLayer *layer)

@@ -30,7 +30,8 @@ typedef struct {
     const char *config;           /* Keras' get_config as a JSON object, for files; default {} */
     const char *name;
     const char *dtype;            /* a policy's name; default the model's */
-    bool        supports_masking; /* the mask of the first operand is that of the results */
+    bool        supports_masking; /* the mask of the first operand is that of the results, unless
+                                     a graph computes it */
     bool        frozen;
 } CornuTracedConfig;
 
@@ -62,6 +63,7 @@ typedef struct {
     CornuSymbol *values[CORNU_MAX_MODEL_TENSORS];   /* what weights have after the step, */
     int          assigned[CORNU_MAX_MODEL_TENSORS]; /* and which of the layer's own */
     bool         training_only, inference_only;
+    bool         computes_mask;   /* the one output is the mask of the layer's results */
 } CornuTracedGraphConfig;
 
 /* Adds a graph. Operands, weights that it reads and results are at most CORNU_MAX_MODEL_TENSORS.
@@ -74,6 +76,9 @@ CornuStatus cornu_traced_add_from(CornuLayer *layer, const CornuTracedGraphConfi
  * layer's weights: "dense", or of a list "blocks/dense_1". By default its name. */
 CornuStatus cornu_traced_attribute(CornuLayer *layer, const CornuLayer *inner,
                                    const char *attribute);
+
+/* The layer that is this attribute; NULL if its graphs call none that is. */
+CornuLayer *cornu_traced_layer(const CornuLayer *layer, const char *attribute);
 
 /* Whether it has a graph for operands of these types. */
 bool cornu_traced_takes(const CornuLayer *layer, const CornuType *types, int count);

@@ -13,7 +13,7 @@ typedef struct {
     int         operands, results, losses;
     int         read_count, reads[CORNU_MAX_MODEL_TENSORS];       /* the layer's weights, */
     int         assigned_count, assigned[CORNU_MAX_MODEL_TENSORS]; /* and of its own ones */
-    bool        training_only, inference_only;
+    bool        training_only, inference_only, computes_mask;
 } CornuTracedGraph;
 
 /* An input of graphs that reads a weight, the layer's own or of a layer that it calls. */

@@ -111,6 +111,18 @@ CornuTensor *cornu__operation_power(const CornuOperands *o)
 
 /* ---- Of one operand: any dtype ---- */
 
+/* Not one of Keras': the mask that x brings along, (B, T); without one all of its steps are valid. */
+CornuTensor *cornu__operation_mask_of(const CornuOperands *o)
+{
+    CornuTensor *x = cornu__operand_x(o);
+    if (!x) return NULL;
+    CornuTensor *mask = o->call && o->call->masks ? o->call->masks[0] : NULL;
+    CornuShape   steps = cornu_tensor_shape(x);
+    if (steps.rank > 2) steps.rank = 2;
+    return mask ? cornu_op_convert(mask, CORNU_BOOL)
+                : cornu_op_constant(o->graph, cornu_type_from(CORNU_BOOL, steps), 1.0);
+}
+
 /* Not one of Keras': an array in a graph, whatever x is, which is there since a call has one. */
 CornuTensor *cornu__operation_constant(const CornuOperands *o)
 {

@@ -18,6 +18,8 @@ class Tensor(Operators):
     """A value of a model that is being made: Keras' KerasTensor. Arithmetic, comparisons and
     indices make others."""
 
+    _masked = False         # whether it may bring a mask along
+
     def __init__(self, address, needs=()):
         self._symbol = Owned(lib.cornu_symbol_take(address), lib.cornu_symbol_free, *needs)
 

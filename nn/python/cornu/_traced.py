@@ -11,7 +11,7 @@ from ._arrays import dtype_number
 from ._described import Described, plain, snake_case, unique_name
 from ._library import Owned, arguments, lib, struct
 from ._operators import users_line
-from ._symbols import Tensor, find_tensor, results
+from ._symbols import Tensor, find_tensor, operation, results
 from ._traces import Trace, tracing
 from ._weighted import Weight, Weighted, by_address
 
@@ -96,6 +96,11 @@ def _members(container, path, counts):
             yield from _members(member, path, counts)
 
 
+class _Shaped:
+    def __init__(self, shape):
+        self.shape = tuple(shape)
+
+
 class Traces:
     """What layers and models of the program's own have in common: a layer of the library that has
     their weights and the graphs of their calls."""
@@ -152,15 +157,19 @@ class Traces:
                  "trainable": bool(trainable), "initializer": made,
                  "regularizer": plain(regularizer), "constraint": plain(constraint)}
         address = self._ready()
+        if self._adopted:
+            return self._known_weight(name, shape)
         symbol = Tensor(lib.cornu_traced_weight(address, json.dumps(given)), [self._traced])
-        layer = lib.type("CornuLayer").from_address(address)
-        at = (ctypes.c_void_p * layer.weight_count).from_address(layer.weights)[len(self._own)]
-        weight = Weight(at, self)
-        self._symbols[at] = symbol
+        weight = self._weight_at(len(self._own))
+        self._symbols[weight._address] = symbol
         self._own.append(weight)
         if values is not None:
             weight.assign(values)
         return weight
+
+    def _weight_at(self, i):
+        layer = lib.type("CornuLayer").from_address(self._ready())
+        return Weight((ctypes.c_void_p * layer.weight_count).from_address(layer.weights)[i], self)
 
     @staticmethod
     def _initializer(given, shape, dtype):
@@ -188,6 +197,32 @@ class Traces:
                              % (self.name, users_line()))
         for each in loss if isinstance(loss, (list, tuple)) else [loss]:
             trace.losses.append(trace.tensor(each))
+
+    # ---- From files ----
+
+    _adopted = False        # of a layer that the library has from a file
+
+    def _adopt(self, address, owner):
+        """Makes this new object the one of a layer from a file, with the layers in it."""
+        self._traced, self._adopted = Owned(address, lambda _: None, owner), True
+        by_address[address] = self
+        for path, layer in self._sublayers():
+            inner = lib.cornu_traced_layer(address, path)
+            if inner:
+                layer._adopt(inner, owner)
+        shapes = json.loads(lib.take_text(lib.cornu_layer_to_json(address)))["traced"]["graphs"][0]
+        operands = [layer["config"]["batch_shape"] for layer in shapes["graph"]["config"]["layers"]
+                    if layer["class_name"] == "InputLayer"][:shapes["operands"]]
+        self._build_once([_Shaped(shape) for shape in operands][:1], {})
+
+    def _known_weight(self, name, shape):
+        for i in range(lib.type("CornuLayer").from_address(self._ready()).own_count):
+            weight = self._weight_at(i)
+            if weight.name == name and weight.shape == shape:
+                self._own.append(weight)
+                return weight
+        raise ValueError("%s: the file has no weight %r of shape %s, which %s adds"
+                         % (self.name, name, shape, type(self).__name__))
 
     # ---- Calls ----
 
@@ -227,8 +262,7 @@ class Traces:
         """A trace of the call on placeholders; and the form of what it returns."""
         trace, tensors = Trace(self, self._reader), []
         with trace:
-            inputs = [trace.begin(Tensor(lib.cornu_placeholder(kind, "x%d" % i)))
-                      for i, kind in enumerate(types)]
+            inputs = self._placeholders(trace, types)
             if training is not None:
                 kwargs = dict(kwargs, training=training)
             made = self.call(*filled(args, inputs), **filled(kwargs, inputs))
@@ -244,6 +278,31 @@ class Traces:
                                  "own; make layers in __init__ or build"
                                  % (self.name, layer.name))
         return trace, inputs, tensors, form
+
+    def _placeholders(self, trace, types):
+        made = []
+        for i, (kind, masked) in enumerate(types):
+            made.append(trace.begin(Tensor(lib.cornu_placeholder(kind, "x%d" % i))))
+            made[-1]._masked = masked
+        return made
+
+    def _add_mask(self, args, kwargs, types):
+        """The graph of an overridden compute_mask."""
+        trace = Trace(self, self._reader)
+        with trace:
+            inputs = self._placeholders(trace, types)
+            given = filled(args, inputs)[0] if args else next(iter(filled(kwargs, inputs).values()))
+            of = given[0] if isinstance(given, (list, tuple)) else given
+            mask = self.compute_mask(given, operation("mask_of", of) if of._masked else None)
+            if mask is not None:
+                self._add(trace, inputs, [trace.tensor(mask)], computes_mask=True)
+
+    def compute_mask(self, inputs, previous_mask=None):
+        """The mask of the results: that of the operands if supports_masking is set."""
+        return previous_mask
+
+    def _makes_mask(self):
+        return type(self).compute_mask is not Traces.compute_mask
 
     def _training_matters(self):
         parameters = inspect.signature(self.call).parameters
@@ -283,6 +342,8 @@ class Traces:
             self._add(*runs[1][:3], inference_only=True)
         else:
             self._add(*runs[0][:3])
+        if self._makes_mask():
+            self._add_mask(args, kwargs, types)
         return runs[-1][3]
 
     def _safe_config(self):
@@ -298,19 +359,26 @@ class Traces:
         forced = kwargs.get("training")
         if forced is None:
             kwargs = {key: value for key, value in kwargs.items() if key != "training"}
+        first = next(iter([*args, *kwargs.values()]), None)
+        if isinstance(first, Tensor) and first._masked and kwargs.get("mask") is None and \
+                len(args) < 2 and "mask" in inspect.signature(self.call).parameters:
+            kwargs["mask"] = operation("mask_of", first)    # what the tensor brings along
         args, kwargs = flat(list(args), tensors), flat(kwargs, tensors)
         if not tensors:
             raise TypeError("%s: called without a tensor; in %s" % (self.name, users_line()))
         self._build_once(filled(args, tensors), filled(kwargs, tensors))
-        types = [type_of(tensor) for tensor in tensors]
+        types = [(type_of(tensor), tensor._masked) for tensor in tensors]
         static = repr((args, kwargs))
         key = static, tuple((t.dtype, *t.shape) for t in tensors)
         address = self._ready()
         if key not in self._signatures:
-            known = (lib.type("CornuType") * len(types))(*types)
+            known = (lib.type("CornuType") * len(types))(*[kind for kind, _ in types])
             takes = lib.cornu_traced_takes(address, ctypes.addressof(known), len(types))
             same = next((form for (text, _), form in self._signatures.items() if text == static),
                         None) if takes else None
+            if takes and self._adopted and not self._signatures:
+                same = self._run(args, kwargs, types, False if self._training_matters()
+                                 and "training" not in kwargs else None)[3]
             if takes and same is None:
                 raise ValueError("%s: is called on tensors of the same types with other arguments "
                                  "than before, %s; give them to __init__; in %s"
@@ -326,6 +394,9 @@ class Traces:
         if self._first is None:
             self._first = Tensor(made)
         made = results(made)
+        if self._makes_mask() or (self.supports_masking and tensors[0]._masked):
+            for tensor in made if isinstance(made, list) else [made]:
+                tensor._masked = True
         outer = tracing()
         if outer is not None:
             outer.note("%d" % address, tensors, made)

@@ -8,7 +8,7 @@ import weakref
 import numpy as np
 
 from ._arrays import Borrowed, shape_of
-from ._library import lib
+from ._library import Owned, lib
 from ._symbols import Form, Tensor, operands, results
 from ._traces import tracing
 from ._values import Readable, Value, current
@@ -196,9 +196,22 @@ class Weighted:
         if self._first is None:
             self._first = Tensor(made)
         made = results(made)
+        if self._makes_mask() or any(tensor._masked for tensor in form.tensors):
+            for tensor in made if isinstance(made, list) else [made]:
+                tensor._masked = True
         if tracing() is not None:
             tracing().note("%d %s" % (pointer, call), form.tensors, made)
         return made
+
+    def _makes_mask(self):
+        """Whether results may have a mask though operands have none; a mask that there is not is one
+        of which all steps are valid."""
+        return False
+
+    def _adopt(self, address, owner):
+        """Makes this new object the one of a layer of the library."""
+        self._owned, self._calls = Owned(address, lambda _: None, owner), 1
+        by_address[address] = self
 
     def _has_layer(self):
         """Whether the library has the layer already."""

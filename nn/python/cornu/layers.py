@@ -33,6 +33,9 @@ class BuiltIn(Described, Layer):
         if tracing() is not None:
             tracing().made.append(self)
 
+    def _makes_mask(self):
+        return self.class_name == "Masking" or bool((self._config or {}).get("mask_zero"))
+
     def _make(self):
         text = json.dumps(self.to_dict())
         try:
@@ -55,12 +58,30 @@ class BuiltIn(Described, Layer):
         kind = lib.type("CornuLayerClass").from_address(
             lib.type("CornuLayer").from_address(address).kind).class_name.decode("utf-8")
         known = globals().get(kind)
-        kind = lib.cornu_traced_class(address) or kind
+        if kind == "Traced":
+            return cls._view_traced(address, owner)
         made = object.__new__(known if isinstance(known, type) and issubclass(known, BuiltIn)
                               else BuiltIn)
         made._config, made._calls, made._owned = None, 1, Owned(address, lambda _: None, owner)
         made._wrappers = {}
         made.class_name = kind
+        by_address[address] = made
+        return made
+
+    @classmethod
+    def _view_traced(cls, address, owner):
+        """Of a class of some program's: an object of it, if this program has registered it."""
+        from .saving import get_registered_object
+        record = json.loads(lib.take_text(lib.cornu_layer_to_json(address)))
+        known = get_registered_object(record["registered_name"]) or \
+            get_registered_object(record["class_name"])
+        if known is not None and issubclass(known, Layer):
+            made = known.from_config(record["config"])
+            made._adopt(address, owner)
+            return made
+        made = object.__new__(BuiltIn)
+        made._config, made._calls, made._owned = None, 1, Owned(address, lambda _: None, owner)
+        made._wrappers, made.class_name = {}, record["class_name"]
         by_address[address] = made
         return made
 

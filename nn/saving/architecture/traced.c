@@ -22,6 +22,7 @@ static json_t *graph_to_json(const CornuTracedGraph *graph)
                               "assigned", numbers_to_json(graph->assigned, graph->assigned_count),
                               "graph", cornu__functional_to_json(graph->model, NULL));
     if (graph->training_only) value = cornu__json_with(value, "training_only", json_true());
+    if (graph->computes_mask) value = cornu__json_with(value, "computes_mask", json_true());
     if (graph->inference_only) value = cornu__json_with(value, "inference_only", json_true());
     return value;
 }
@@ -75,6 +76,7 @@ static CornuStatus read_graph(CornuTraced *traced, const json_t *value)
         .losses = integer(value, "losses"),
         .training_only = json_is_true(json_object_get(value, "training_only")),
         .inference_only = json_is_true(json_object_get(value, "inference_only")),
+        .computes_mask = json_is_true(json_object_get(value, "computes_mask")),
     };
     graph.read_count = read_numbers(json_object_get(value, "reads"), graph.reads);
     graph.assigned_count = read_numbers(json_object_get(value, "assigned"), graph.assigned);
