@@ -96,7 +96,9 @@ def _members(container, path, counts):
             yield from _members(member, path, counts)
 
 
-class _Shaped:
+class Shaped:
+    """A shape in the place of a tensor."""
+
     def __init__(self, shape):
         self.shape = tuple(shape)
 
@@ -213,7 +215,7 @@ class Traces:
         shapes = json.loads(lib.take_text(lib.cornu_layer_to_json(address)))["traced"]["graphs"][0]
         operands = [layer["config"]["batch_shape"] for layer in shapes["graph"]["config"]["layers"]
                     if layer["class_name"] == "InputLayer"][:shapes["operands"]]
-        self._build_once([_Shaped(shape) for shape in operands][:1], {})
+        self._build_once([Shaped(shape) for shape in operands][:1], {})
 
     def _known_weight(self, name, shape):
         for i in range(lib.type("CornuLayer").from_address(self._ready()).own_count):

@@ -11,6 +11,7 @@ from ._errors import CornuError
 from ._described import Described, make_classes, snake_case, unique_name
 from ._library import Owned, lib, struct
 from ._symbols import Tensor, find_tensor, input_tensor as Input
+from ._cells import CellRNN, Lambda
 from ._traced import Layer
 from ._traces import tracing
 from ._weighted import Weight, Weighted, by_address, check_tensors
@@ -20,6 +21,16 @@ class BuiltIn(Described, Layer):
     """A layer of the library, by its arguments."""
 
     _is_traced = False
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        own = {"call", "build"} & set(vars(cls))
+        if own and cls.class_name is not None:
+            raise NotImplementedError(
+                "%s overrides %s of %s, which the library computes: subclass Layer, and hold the "
+                "%s as an attribute" % (cls.__name__, " and ".join(sorted(own)), cls.class_name,
+                                        cls.class_name))
+
     # Those of the library's layer, not those of a class of the program's own.
     weights, trainable_weights = Weighted.weights, Weighted.trainable_weights
     built, trainable = Weighted.built, Weighted.trainable
@@ -32,6 +43,16 @@ class BuiltIn(Described, Layer):
         self._make()
         if tracing() is not None:
             tracing().made.append(self)
+
+    def __getattr__(self, name):
+        """A weight by its name: dense.kernel."""
+        if not name.startswith("_") and self.__dict__.get("_owned") is not None:
+            for weight in self.weights:
+                if weight.name == name:
+                    return weight
+        raise AttributeError("%s has no attribute %r%s" % (
+            self.class_name, name, "" if name.startswith("_") or self.__dict__.get("_owned") is None
+            or self.built else "; it has no weights before it is built"))
 
     def _makes_mask(self):
         return self.class_name == "Masking" or bool((self._config or {}).get("mask_zero"))
@@ -224,3 +245,15 @@ for _name in _FUNCTIONS:
 
 __all__ = ["Layer", "InputLayer", "Input", "Weight"] + _FUNCTIONS
 __all__ += make_classes("layers", BuiltIn, globals(), _bases_of)
+
+
+class RNN(globals()["RNN"]):
+    """RNN(cell), where the cell may be a layer of the program's own."""
+
+    def __new__(cls, cell, *args, **kwargs):
+        if getattr(cell, "_is_traced", False):
+            return CellRNN(cell, *args, **kwargs)
+        return super().__new__(cls, cell, *args, **kwargs)
+
+
+__all__ += ["Lambda"]
