@@ -187,6 +187,7 @@ class Traces:
         return "zeros", np.broadcast_to(np.asarray(given, np.float32), shape)
 
     def _sublayers(self):
+        """The layers among the attributes, each once, by its path."""
         seen = set()
         return [(path, layer) for path, layer in attributes(self)
                 if id(layer) not in seen and not seen.add(id(layer))]
@@ -235,9 +236,18 @@ class Traces:
     def call(self, *args, **kwargs):
         raise NotImplementedError("%s has no method call" % type(self).__name__)
 
+    def _check_cycles(self, around=()):
+        for _, layer in self._sublayers():
+            if layer is self or any(layer is outer for outer in around):
+                raise ValueError("%s has an attribute that is %s, of which it is a part itself"
+                                 % (self.name, layer.name))
+            if layer._is_traced:
+                layer._check_cycles((*around, self))
+
     def _build_once(self, args, kwargs):
         if self._is_built:
             return
+        self._check_cycles()
         names = [p.name for p in inspect.signature(self.build).parameters.values()
                  if p.kind is not p.VAR_POSITIONAL and p.kind is not p.VAR_KEYWORD]
         self._building = True

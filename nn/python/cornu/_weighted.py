@@ -164,6 +164,7 @@ class Weighted:
 
     # ---- Calls ----
 
+    _is_traced = False  # a layer of the library's
     _losses = ()        # of the last call in a function or under a tape
 
     @property

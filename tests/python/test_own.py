@@ -1,0 +1,166 @@
+"""Layers and models of the program's own, beside what Keras computes (tests/golden/own)."""
+
+import json
+import os
+import tempfile
+import unittest
+
+import numpy as np
+
+import cornu
+from cornu import layers, ops
+
+import own_programs
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+with open(os.path.join(ROOT, "tests", "golden", "own", "own.json")) as _file:
+    KERAS = json.load(_file)["programs"]
+
+
+def listed(values):
+    return values if isinstance(values, list) else [values]
+
+
+class Programs(unittest.TestCase):
+    def test_they_compute_what_keras_does(self):
+        for name, wanted in KERAS.items():
+            with self.subTest(name):
+                found = own_programs.run(cornu, name)[2]
+                self.assertEqual(found["shapes"], wanted["shapes"])
+                np.testing.assert_allclose(found["losses"], wanted["losses"], rtol=2e-6)
+                for a, b in zip(found["before"] + found["after"],
+                                wanted["before"] + wanted["after"]):
+                    np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
+
+    def test_files_keep_what_was_traced(self):
+        """Without the classes a file predicts the same bits, and trains."""
+        for name in KERAS:
+            model, x, _ = own_programs.run(cornu, name)
+            wanted = listed(model.predict(x, verbose=0))
+            for suffix in (".safetensors", ".keras"):
+                with self.subTest(name + suffix), tempfile.TemporaryDirectory() as folder:
+                    path = os.path.join(folder, "own" + suffix)
+                    try:
+                        model.save(path)
+                    except NotImplementedError as error:
+                        self.skipTest(str(error))
+                    loaded = cornu.load(path)
+                    for a, b in zip(wanted, listed(loaded.predict(x, verbose=0))):
+                        np.testing.assert_array_equal(a, b)
+                    loaded.compile("sgd", "mse")
+                    loaded.fit(x, wanted, epochs=1, verbose=0)
+
+
+class Scale(layers.Layer):
+    def __init__(self, by=2.0, **kwargs):
+        super().__init__(**kwargs)
+        self.by = by
+        self.inner = layers.Dense(3)
+
+    def build(self, shape):
+        self.w = self.add_weight(shape=(shape[-1],), initializer="ones", name="w")
+
+    def call(self, x):
+        return self.inner(x * self.w * self.by)
+
+
+def model_of(layer, *shape):
+    x = cornu.Input(shape)
+    return cornu.Model(x, layer(x))
+
+
+X = own_programs.numbers((6, 4), 20)
+
+
+class Layers(unittest.TestCase):
+    def test_config_is_what_init_was_given(self):
+        layer = Scale(3.0, name="s")
+        self.assertEqual(layer.get_config(), {"name": "s", "trainable": True, "by": 3.0})
+        again = Scale.from_config(layer.get_config())
+        self.assertEqual((again.by, again.name), (3.0, "s"))
+
+    def test_weights_are_tracked(self):
+        layer = Scale(name="tracked")
+        model = model_of(layer, 4)
+        self.assertEqual([w.path for w in layer.weights],
+                         ["tracked/w"] + [w.path for w in layer.inner.weights])
+        self.assertEqual(layer.count_params(), 4 + 15)
+        layer.trainable = False
+        self.assertEqual(model.trainable_weights, [])
+        layer.trainable = True
+        self.assertEqual(len(model.trainable_weights), 3)
+
+    def test_shared_layers_share(self):
+        layer, x, y = Scale(), cornu.Input((4,)), cornu.Input((4,))
+        model = cornu.Model([x, y], layer(x) - layer(y))
+        self.assertEqual(len(model.weights), 3)
+        np.testing.assert_array_equal(model.predict([X, X], verbose=0), 0)
+
+    def test_arrays_compute_at_once(self):
+        layer = Scale()
+        made = np.asarray(layer(X))
+        kernel, bias = layer.inner.get_weights()
+        np.testing.assert_allclose(made, 2 * X @ kernel + bias, rtol=1e-5)
+
+    def test_sequential_takes_them(self):
+        for model in (cornu.Sequential([Scale(), layers.Dense(1)]),
+                      cornu.Sequential([cornu.Input((4,)), Scale(), layers.Dense(1)])):
+            model.compile("sgd", "mse")
+            model.fit(X, X[:, :1], verbose=0)
+            self.assertEqual(len(model.weights), 5)
+
+    def test_training_is_two_graphs(self):
+        class Noisy(layers.Layer):
+            def call(self, x, training=False):
+                return x + 1.0 if training else x
+
+        model = model_of(Noisy(), 4)
+        model.compile("sgd", "mse")
+        np.testing.assert_array_equal(model.predict(X, verbose=0), X)
+        self.assertAlmostEqual(model.train_on_batch(X, X), 1.0, places=6)
+        self.assertAlmostEqual(model.evaluate(X, X, verbose=0), 0.0, places=6)
+
+    def test_exceptions_name_the_line(self):
+        class AsBool(layers.Layer):
+            def call(self, x):
+                return x if ops.sum(x) > 0 else -x      # a tensor as a bool
+
+        class WeightInCall(layers.Layer):
+            def call(self, x):
+                return x * self.add_weight(shape=(4,), name="late")
+
+        class LayerInCall(layers.Layer):
+            def call(self, x):
+                return layers.Dense(2)(x)
+
+        class Fails(layers.Layer):
+            def call(self, x):
+                raise KeyError("mine")
+
+        class Nothing(layers.Layer):
+            def call(self, x):
+                pass
+
+        for kind, error, part in (
+                (AsBool, TypeError, "a tensor as a bool"),
+                (WeightInCall, ValueError, "add it in __init__ or build"),
+                (LayerInCall, ValueError, "is made in call"),
+                (Fails, KeyError, "mine"), (Nothing, ValueError, "call returns None")):
+            with self.subTest(kind.__name__), self.assertRaisesRegex(error, part):
+                model_of(kind(), 4)
+
+    def test_a_cycle_is_refused(self):
+        a, b = Scale(), Scale()
+        a.other, b.other = b, a
+        with self.assertRaisesRegex(ValueError, "of which it is a part itself"):
+            model_of(a, 4)
+
+    def test_subclasses_of_the_library_s_keep_their_call(self):
+        with self.assertRaisesRegex(NotImplementedError, "overrides call of Dense"):
+            class Mine(layers.Dense):
+                def call(self, x):
+                    return x
+
+
+if __name__ == "__main__":
+    unittest.main()
