@@ -326,9 +326,12 @@ class Sequential(Model):
     """Layers in a row: Sequential([Input((28, 28)), Flatten(), Dense(10)]). Without an Input the
     first data build it."""
 
+    _waiting = ()           # own layers, and those after them, until the data's shape is known
+    _shaped = True          # whether it is
+
     def __init__(self, layers=None, name=None):
-        self._pending, self._owned, self._waiting = name or unique_name("sequential"), None, []
-        self._shaped = False    # whether the shape of its data is known
+        self._pending, self._owned = name or unique_name("sequential"), None
+        self._waiting, self._shaped = [], False
         self._reset()
         for layer in layers or []:
             self.add(layer)

@@ -50,6 +50,8 @@ class BuiltIn(Described, Layer):
             for weight in self.weights:
                 if weight.name == name:
                     return weight
+        if name in ("input", "output"):
+            self._first_call()      # which says why there is none
         raise AttributeError("%s has no attribute %r%s" % (
             self.class_name, name, "" if name.startswith("_") or self.__dict__.get("_owned") is None
             or self.built else "; it has no weights before it is built"))
