@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _arrays as arrays
 from ._arrays import dtype_number
-from ._described import Described, plain, unique_name
+from ._described import Described, unique_name
 from ._library import Owned, lib, struct
 from ._operators import users_line
 from ._values import (_NARROWER, Again, Array, Compiled, Counter, Readable, Recording, Same,

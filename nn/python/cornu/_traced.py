@@ -3,7 +3,6 @@
 import ctypes
 import inspect
 import json
-import sys
 
 import numpy as np
 

@@ -245,7 +245,8 @@ _FUNCTIONS = ["add", "subtract", "multiply", "average", "maximum", "minimum", "c
 for _name in _FUNCTIONS:
     globals()[_name] = _function(_name)
 
-__all__ = ["Layer", "InputLayer", "Input", "Weight"] + _FUNCTIONS
+__all__ = ["Layer", "InputLayer", "Input", "Weight"]
+__all__ += _FUNCTIONS
 __all__ += make_classes("layers", BuiltIn, globals(), _bases_of)
 
 
