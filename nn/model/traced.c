@@ -12,13 +12,16 @@ enum { JSON_DEPTH = 64 };
 
 /* ---- Calls ---- */
 
-static bool takes(const CornuTracedGraph *graph, const CornuType *types, int count)
+/* Whether a graph is for operands of these types; `kinds`: whether whole numbers must be such in the
+ * graph, too. Elsewhere they are converted, as where files have f32 for indices. */
+static bool takes(const CornuTracedGraph *graph, const CornuType *types, int count, bool kinds)
 {
     bool fits = count == graph->operands;
     for (int i = 0; i < count && fits; i++) {
         const CornuType given = types[i], want = graph->model->inputs[i]->type;
         fits = given.shape.rank == want.shape.rank &&
-               cornu_dtype_is_float(given.dtype) == cornu_dtype_is_float(want.dtype);
+               (!kinds ||
+                cornu_dtype_is_float(given.dtype) == cornu_dtype_is_float(want.dtype));
         for (int k = 0; k < want.shape.rank && fits; k++)
             fits = want.shape.extent[k] == CORNU_NONE ||
                    given.shape.extent[k] == want.shape.extent[k];
@@ -29,11 +32,11 @@ static bool takes(const CornuTracedGraph *graph, const CornuType *types, int cou
 static const CornuTracedGraph *graph_for(const CornuTraced *traced, const CornuType *types,
                                          int count, bool training, bool mask)
 {
-    for (int i = 0; i < traced->graph_count; i++) {
-        const CornuTracedGraph *graph = &traced->graphs[i];
+    for (int i = 0; i < 2 * traced->graph_count; i++) {
+        const CornuTracedGraph *graph = &traced->graphs[i % traced->graph_count];
         if (graph->computes_mask == mask &&
             !(training ? graph->inference_only : graph->training_only) &&
-            takes(graph, types, count))
+            takes(graph, types, count, i < traced->graph_count))
             return graph;
     }
     return NULL;
@@ -73,7 +76,10 @@ static CornuTensor *call_graph(CornuLayer *layer, const CornuCall *call,
     CornuTensor *x[CORNU_MAX_MODEL_TENSORS], *masks[CORNU_MAX_MODEL_TENSORS] = { NULL };
     CornuTensor *y[CORNU_MAX_MODEL_TENSORS], *y_masks[CORNU_MAX_MODEL_TENSORS];
     for (int i = 0; i < graph->operands; i++) {
-        x[i] = in[i];
+        const CornuDtype want = graph->model->inputs[i]->type.dtype;
+        const bool       of_floats = cornu_dtype_is_float(cornu_tensor_type(in[i]).dtype);
+        x[i] = of_floats == cornu_dtype_is_float(want) ? in[i] : cornu_op_convert(in[i], want);
+        if (!x[i]) return NULL;
         masks[i] = call->masks ? call->masks[i] : NULL;
     }
     for (int i = 0; i < graph->read_count; i++)

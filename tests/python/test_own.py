@@ -50,6 +50,27 @@ class Programs(unittest.TestCase):
                     loaded.compile("sgd", "mse")
                     loaded.fit(x, wanted, epochs=1, verbose=0)
 
+    def test_exports_are_read(self):
+        for name in KERAS:
+            model, x, _ = own_programs.run(cornu, name)
+            wanted = listed(model.predict(x, verbose=0))
+            for suffix in (".onnx", ".tflite"):
+                with self.subTest(name + suffix), tempfile.TemporaryDirectory() as folder:
+                    path = os.path.join(folder, "own" + suffix)
+                    model.export(path)
+                    for a, b in zip(wanted, listed(cornu.load(path).predict(x, verbose=0))):
+                        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+    def test_devices_train_them(self):
+        for name in KERAS:
+            model, x, y = own_programs.PROGRAMS[name](cornu)
+            model.compile("sgd", "mse", device="tpu")
+            if name != "centred":
+                model.fit(x, y, batch_size=8, verbose=0)
+                continue
+            with self.assertRaisesRegex(NotImplementedError, "a device of one shard"):
+                model.fit(x, y, batch_size=8, verbose=0)    # rows depend on each other
+
 
 class Scale(layers.Layer):
     def __init__(self, by=2.0, **kwargs):
