@@ -25,6 +25,8 @@ inference_lacks = adapt_from adapted dataset_layer compile_from evaluate_from ke
                   (train|test)_on_batch (multi_worker|tpu)_ summary_ gradients check_gradients \
                   op_gradient_rows (model|layer)_(save|export|quantize|move|metric|optimizer) \
                   model_reset_metrics model_load_compiled compile_to_json call_from_json \
+                  (optimizer|loss|metric)_from_json operation_record placeholder model_place \
+                  traced_(add|attribute|layer|read|set|takes|weight) \
                   layer_vocabulary_to_json safetensors_write cache_limits \
                   cpu_limits process classes_to_json op_check_from
 space          := $(subst ,, )
