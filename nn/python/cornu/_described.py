@@ -50,7 +50,7 @@ def plain(value):
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError("%r is not a value that a file can hold: expected a number, a string, a list, "
-                    "or an object of this package; functions and classes of your own are for C"
+                    "or an object of this package; or one whose class has get_config"
                     % (value,))
 
 
