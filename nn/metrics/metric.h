@@ -93,6 +93,7 @@ typedef struct CornuMetricStates CornuMetricStates;
 
 /* Takes neither the metric nor the device, which both must live longer. */
 CornuMetricStates *cornu_metric_states_create(CornuMetric *metric, CornuDevice *device);
+/* Graphs that update them must not run any more. NULL is ignored. */
 void               cornu_metric_states_free(CornuMetricStates *states);
 /* Keras' update_state: records that every run of the graph of y_pred adds a batch: y_true as
  * stored, y_pred any float, both (B, …), the weights (B) or (B, T), or NULL. */

@@ -212,10 +212,13 @@ CornuSymbol *cornu_call_from_json(CornuLayer *layer, const char *json, CornuSymb
  * "debug_nans" and "auto_scale_loss" are as in CornuCompileConfig. */
 CornuStatus cornu_compile_from_json(CornuModel *model, const char *json, CornuDevice *device);
 
-/* An object of that argument alone, for steps recorded by hand: {"class_name": "Adam", "config":
- * {"learning_rate": 0.01}}, or "\"adam\"". The caller owns it, unless it is given to a model. */
+/* An optimizer, for steps recorded by hand: {"class_name": "Adam", "config": {"learning_rate":
+ * 0.01}}, or "\"adam\"". The caller owns it, and frees it by cornu_optimizer_free unless it is given
+ * to a model. NULL with a pending error for other JSON. */
 CornuOptimizer *cornu_optimizer_from_json(const char *json);
+/* Likewise a loss; cornu_loss_free. */
 CornuLoss      *cornu_loss_from_json(const char *json);
+/* Likewise a metric; cornu_metric_free. */
 CornuMetric    *cornu_metric_from_json(const char *json);
 
 /* Keras' get_compile_config of a compiled model as JSON, which the caller frees by free(). NULL and
