@@ -6,8 +6,8 @@ import numpy as np
 
 from ._library import lib
 from ._symbols import Tensor, input_tensor
-from ._values import (Again, Array, Compiled, Counter, Readable, Recording, Same, Value, current, kept,
-                      state, to_array)
+from ._values import (Array, Compiled, Counter, Readable, Recording, Same, Value, current, kept,
+                      recorded, state, to_array)
 
 _MOST_KEPT = 16      # recordings of one model, and models of one layer
 
@@ -121,18 +121,15 @@ def _viewed(made):
 def _compile(model, key, arrays, training, masked):
     while len(model._eager) >= _MOST_KEPT:
         del model._eager[next(iter(model._eager))]
-    device = state.device
-    while True:
-        recording = Recording(device, state.counters.setdefault("models", Counter()))
+
+    def make(device, tried):
+        recording = Recording(device, state.counters.setdefault("models", Counter()), tried=tried)
         inputs = [recording.input(array) for array in arrays]
-        try:
-            made = record_model(recording, model, inputs[:-1] if masked else inputs, training,
-                                inputs[-1] if masked else None)
-        except Again as again:
-            device = again.device or device
-            continue
-        model._eager[key] = Compiled(recording, inputs, made)
-        return model._eager[key]
+        made = record_model(recording, model, inputs[:-1] if masked else inputs, training,
+                            inputs[-1] if masked else None)
+        return Compiled(recording, inputs, made)
+    model._eager[key] = recorded(state.device, make)
+    return model._eager[key]
 
 
 # ---- Layers ----
@@ -253,15 +250,10 @@ def update_metric(metric, y_true, y_pred, sample_weight=None):
     key = (Same(metric), metric._epoch, *[(a.dtype, a.shape) for a in arrays])
 
     def make():
-        device = metric._device or state.device
-        while True:
-            recording = Recording(device)
-            inputs = [recording.input(array) for array in arrays]
-            try:
-                _record_metric(recording, metric, inputs)
-                return Compiled(recording, inputs, [])
-            except Again as again:
-                device = again.device
+        recording = Recording(metric._device or state.device)
+        inputs = [recording.input(array) for array in arrays]
+        _record_metric(recording, metric, inputs)
+        return Compiled(recording, inputs, [])
     kept(key, make).run(arrays)
 
 

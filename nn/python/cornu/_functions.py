@@ -12,8 +12,8 @@ from ._arrays import dtype_number
 from ._described import Described, unique_name
 from ._library import Owned, lib, struct
 from ._operators import users_line
-from ._values import (_NARROWER, Again, Array, Compiled, Counter, Readable, Recording, Same,
-                      Value, current, record, state, to_array)
+from ._values import (_NARROWER, Array, Compiled, Counter, Readable, Recording, Same, Value,
+                      current, record, recorded, state, to_array)
 
 _MOST_RECORDINGS = 64
 _STATIC = (int, float, bool, str, type(None), bytes)
@@ -152,7 +152,7 @@ def _drawn(initializer, shape, dtype):
     if len(shape) < 1 or not count:
         raise ValueError("Variable: an initializer draws at least one axis")
     letters = "abcdefgh"[:len(shape)]
-    layer = EinsumDense("z%s,%s->z%s" % (letters[:-1], letters, letters[-1]), shape[-1],
+    layer = EinsumDense("z%s,%s->z%s" % (letters[:-1], letters, letters[-1]), [shape[-1]],
                         kernel_initializer=initializer, name="variable") if len(shape) > 1 else None
     if layer is None:
         raise ValueError("Variable: an initializer of one axis is \"zeros\" or \"ones\"; give an "
@@ -234,16 +234,11 @@ class _Recorded:
     """A function recorded for some types."""
 
     def __init__(self, function, args, kwargs, arrays):
-        device = state.device
-        while True:
-            try:
-                self._record(device, function, args, kwargs, arrays)
-                return
-            except Again as again:
-                device = again.device or device
+        recorded(state.device, lambda device, tried: self._record(device, tried, function, args,
+                                                                  kwargs, arrays))
 
-    def _record(self, device, function, args, kwargs, arrays):
-        self.recording = Recording(device, function.counter)
+    def _record(self, device, tried, function, args, kwargs, arrays):
+        self.recording = Recording(device, function.counter, tried=tried)
         with self.recording:
             inputs = [self.recording.input(array) for array in arrays]
 
@@ -401,4 +396,6 @@ def finish_pending():
     pending = getattr(state, "pending", None)
     if pending is not None and (pending.assigns or pending.restores):
         pending.finish()
+    elif pending is not None:
+        pending.count()
     state.pending = None

@@ -193,10 +193,11 @@ class Recording:
 
     counter: a variable that counts its runs, for random numbers; see Counter
     lazy: values compute when they are needed, of a GradientTape
+    tried: the devices, by address, on which it has been begun before
     """
 
-    def __init__(self, device, counter=None, lazy=False):
-        self._device, self._owned = device, None
+    def __init__(self, device, counter=None, lazy=False, tried=()):
+        self._device, self._owned, self._tried = device, None, tried
         self.kept, self._constants, self.placed = [], {}, []
         self.counter, self._iteration = counter, None
         self.values = [] if lazy else None
@@ -225,9 +226,9 @@ class Recording:
         begins anew there, if it is elsewhere."""
         if device.address == self.device:
             return
-        if self.values is None:
+        if self.values is None and device.address not in self._tried:
             raise Again(device)
-        if self._owned is not None:
+        if self.values is None or self._owned is not None:
             raise ValueError("models and variables on different devices are used together: call "
                              "compile(device=…) of all with one cornu.Device; in %s"
                              % users_line())
@@ -274,10 +275,12 @@ class Recording:
         if self._iteration is None:
             variable = self.counter.on(self.device)
             self._iteration = lib.cornu_read(self.pointer, variable)
+            self.kept.append(self.counter)
+            if self.values is not None:
+                return self._iteration
             following = record(self, "add", (Value(self._iteration, self), 1), {})
             lib.cornu_assign(variable, lib.cornu_op_convert(following.pointer,
                                                             dtype_number("int64")))
-            self.kept.append(self.counter)
         return self._iteration
 
     def call(self, training=False):
@@ -298,7 +301,7 @@ class Recording:
         saved = [(weight, weight.numpy()) for weight in self.restores.values()]
         self._run([value])
         for weight, array in saved:
-            weight.assign(array)
+            lib.cornu_weight_write(weight._address, Borrowed().array(array))
 
     def finish(self):
         """Runs it for good, with its assignments: its values are arrays from now on."""
@@ -307,7 +310,14 @@ class Recording:
         self.closed = True
         alive = [value() for value in self.values]
         self._run([v for v in alive if v is not None and v._array is None])
+        self.count()
         self.kept, self._constants, self.values = [], {}, []
+
+    def count(self):
+        """Of a lazy one, the run is counted at its end."""
+        if self._iteration is not None:
+            self.counter.add(self.device)
+            self._iteration = None
 
     def is_current(self):
         """Whether it can be run again: what it reads is where it was."""
@@ -330,6 +340,16 @@ class Counter:
             self._made[device] = Owned(lib.cornu_variable_create_from(ctypes.byref(config)),
                                        lib.cornu_variable_free)
         return self._made[device].address
+
+    def add(self, device):
+        number = np.zeros((), np.int64)
+        lib.cornu_variable_read(self.on(device), Borrowed().array(number))
+        number += 1
+        lib.cornu_variable_write(self.on(device), Borrowed().array(number))
+
+    def reset(self):
+        for made in self._made.values():
+            lib.cornu_variable_write(made.address, Borrowed().array(np.zeros((), np.int64)))
 
 
 class Same:
@@ -560,6 +580,18 @@ def kept(key, make):
     while len(state.kept) > _MOST_KEPT:
         state.kept.popitem(last=False)
     return made
+
+
+def recorded(device, make):
+    """make(device, tried) on this device, or on another one that a recording turns out to need."""
+    tried = set()
+    while True:
+        try:
+            return make(device, frozenset(tried))
+        except Again as again:
+            if again.device is not None:
+                tried.add(device.address)
+                device = again.device
 
 
 def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):

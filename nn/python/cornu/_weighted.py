@@ -55,14 +55,17 @@ class Weight(Readable):
         return self._weight.variable
 
     def _keeper(self):
-        return self._owner._owned
+        """What frees it."""
+        return getattr(self._owner, "_traced", None) or self._owner._owned
 
     def _read(self, recording):
         from ._functions import Borrowed as Device
+        if not self._weight.variable:       # of a layer that no model has called
+            lib.cornu_layer_move(self._owner._layer_pointer(), recording.device)
         address = self._native()
-        recording.use(Device(lib.cornu_variable_device(address), self._owner._owned))
+        recording.use(Device(lib.cornu_variable_device(address), self._keeper()))
         recording.placed.append((self._weight, address))
-        return recording.read(address, self._owner._owned)
+        return recording.read(address, self._keeper())
 
     def numpy(self):
         from ._functions import finish_pending

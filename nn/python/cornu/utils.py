@@ -4,11 +4,15 @@ import numpy as np
 
 from ._described import reset_names
 from ._library import lib
+from ._values import state
 
 
 def set_random_seed(seed):
-    """The seed of initial weights, dropout and shuffling of models that this thread makes next."""
+    """The seed of initial weights, dropout and shuffling of models that this thread makes next. What
+    it computes on arrays draws from the beginning."""
     lib.cornu_set_random_seed(int(seed))
+    for counter in state.counters.values():
+        counter.reset()
 
 
 def set_dtype_policy(policy):

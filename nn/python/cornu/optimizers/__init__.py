@@ -90,6 +90,8 @@ class ByHand:
                 variable._read(recording)
             self.build(variables)
             raise Again()
+        for variable in variables:
+            _need_native(variable)
         place = {variable._native(): i for i, variable in enumerate(variables)}
         order = self._order()
         if sorted(place) != sorted(order):
