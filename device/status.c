@@ -178,6 +178,12 @@ CornuStatus cornu_error_set(CornuStatus status, const char *format, ...)
     return status;
 }
 
+void cornu_error_raise(CornuStatus status, const char *message)
+{
+    cornu_error_set(status, "%s", message ? message : "");
+    error.pending = true;
+}
+
 void *cornu__fail_null(CornuStatus status, const char *format, ...)
 {
     va_list arguments;

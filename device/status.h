@@ -75,6 +75,10 @@ CornuStatus cornu_error_status(void);
 /* Whether a constructor of this thread failed and its error has not been taken yet. */
 bool cornu_error_pending(void);
 
+/* For functions of other languages that the library calls: fails with this message, copied, and
+ * leaves it pending, as a constructor does. */
+void cornu_error_raise(CornuStatus status, const char *message);
+
 /* Ends the pending state and returns the status. The message stays readable until the next
  * failure. CORNU_OK when nothing was pending. */
 CornuStatus cornu_error_take(void);

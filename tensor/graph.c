@@ -82,6 +82,11 @@ CornuStatus cornu_graph_scope(CornuGraph *graph, const char *name)
     return cornu_program_scope(graph->program, name);
 }
 
+void cornu_graph_set_sequential(CornuGraph *graph)
+{
+    if (graph) graph->sequential = true;
+}
+
 const char *cornu__scope(const CornuGraph *graph)
 {
     return graph->program->scope ? graph->program->scope : "";

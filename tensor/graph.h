@@ -78,8 +78,10 @@ CornuTensor *cornu_read_assigned(CornuGraph *graph, CornuVariable *variable);
  * Types must be equal. */
 CornuStatus cornu_assign(CornuVariable *variable, CornuTensor *tensor);
 
-/* The value that the variable will have after the assignments so far: cornu_read's before any. */
-CornuTensor *cornu_read_assigned(CornuGraph *graph, CornuVariable *variable);
+/* From now on what is recorded reads variables as statements do that run one after the other:
+ * cornu_read returns what was assigned before, as cornu_read_assigned. So several updates can be in
+ * one step: those of a second optimizer, or a second one of the same. For a new graph. */
+void cornu_graph_set_sequential(CornuGraph *graph);
 
 /* Packs one tensor for each part of a packed variable in that variable's layout: f32 (extent). */
 CornuTensor *cornu_pack(const CornuVariable *whole, CornuTensor *const *parts);

@@ -77,6 +77,7 @@ struct CornuGraph {
     int              rewritten;    /* ops of `program` that rewrite.c has processed */
     int              op_limit;     /* of `program`; 0: none */
     bool             watches;
+    bool             sequential;   /* reads follow assignments */
     bool             keeps_functions;   /* function_internal.h */
     bool             concurrent;   /* runs twins of executables */
     CornuPrepared   *prepared;     /* newest first */

@@ -53,6 +53,7 @@ struct CornuMetric {
     const void             *config;
     const char             *dtype;      /* Keras', for files alone; NULL: the kind's */
     bool taken;   /* as a loss's */
+    bool valid_rows;   /* likewise */
 };
 
 /* What a mean is of: as a loss's call (loss.h), f32 values whose axis 0 is the batch. */

@@ -29,6 +29,9 @@ static void free_given(const CornuCompileConfig *config, CornuOptimizer *optimiz
             cornu_metric_free(config->outputs[i].weighted_metrics[k]);
         }
     }
+    for (int i = 0; i < CORNU_MAX_OPTIMIZERS; i++)
+        cornu_optimizer_free(config->optimizers[i].optimizer);
+    cornu__own_step_free(config->step);
     cornu_optimizer_free(optimizer);
     cornu_loss_free(config->loss);
 }
@@ -62,6 +65,14 @@ static CornuStatus take_metrics(CornuMetric *metrics[CORNU_MAX_METRICS], CornuSt
     return status;
 }
 
+static CornuStatus take_optimizer(CornuOptimizer **optimizer, CornuStatus status)
+{
+    if (*optimizer && was_taken(true, &(*optimizer)->taken, "optimizer", (*optimizer)->name,
+                                &status))
+        *optimizer = NULL;
+    return status;
+}
+
 /* Takes all given objects. Those taken before are not freed by this call, and are removed from
  * `given`. */
 static CornuStatus take_given(CornuCompileConfig *given)
@@ -77,10 +88,84 @@ static CornuStatus take_given(CornuCompileConfig *given)
         status = take_metrics(given->outputs[i].metrics, status);
         status = take_metrics(given->outputs[i].weighted_metrics, status);
     }
-    CornuOptimizer *optimizer = given->optimizer;
-    if (optimizer && was_taken(true, &optimizer->taken, "optimizer", optimizer->name, &status))
-        given->optimizer = NULL;
+    status = take_optimizer(&given->optimizer, status);
+    for (int i = 0; i < CORNU_MAX_OPTIMIZERS; i++)
+        status = take_optimizer(&given->optimizers[i].optimizer, status);
+    CornuOwnStep *step = given->step;
+    if (step && was_taken(step->free, &step->taken, "step", "of its own", &status))
+        given->step = NULL;
     return status;
+}
+
+/* ---- Several optimizers ---- */
+
+static bool has_layer(const CornuLayer *layer, const CornuLayer *inner)
+{
+    bool has = layer == inner;
+    for (int i = 0; i < layer->inner_count && !has; i++) has = has_layer(layer->inner[i], inner);
+    return has;
+}
+
+static CornuStatus check_layers(const CornuCompileConfig *given, int n)
+{
+    const CornuModel          *model = given->model;
+    const CornuLayerOptimizer *share = &given->optimizers[n];
+    if (!share->layers[0])
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .optimizers[%d], %s, has no layers",
+                           model->base.name, n, share->optimizer->name);
+    for (int i = 0; i < CORNU_MAX_OPTIMIZER_LAYERS && share->layers[i]; i++) {
+        if (!has_layer(&model->base, share->layers[i]))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .optimizers[%d].layers[%d], %s, is not a "
+                               "layer of the model", model->base.name, n, i,
+                               cornu_layer_name(share->layers[i]));
+        for (int k = 0; k < n * CORNU_MAX_OPTIMIZER_LAYERS; k++) {
+            const CornuLayer *other = given->optimizers[k / CORNU_MAX_OPTIMIZER_LAYERS]
+                                          .layers[k % CORNU_MAX_OPTIMIZER_LAYERS];
+            if (other && (has_layer(other, share->layers[i]) || has_layer(share->layers[i], other)))
+                return cornu__fail(CORNU_ERR_ARGUMENT, "%s: two of .optimizers train %s, expected "
+                                   "one", model->base.name, cornu_layer_name(share->layers[i]));
+        }
+    }
+    return CORNU_OK;
+}
+
+/* One that is made of those of .optimizers. */
+static CornuOptimizer *several(CornuCompileConfig *given, CornuStatus *status)
+{
+    CornuOptimizer *all[CORNU_MAX_OPTIMIZERS];
+    const char     *names[CORNU_MAX_OPTIMIZERS];
+    int             count = 0;
+    if (given->optimizer)
+        *status = cornu__fail(CORNU_ERR_ARGUMENT, "cornu_compile: both .optimizer and .optimizers "
+                              "are given, expected one");
+    if (!*status) *status = cornu__model_check(given->model);
+    for (; count < CORNU_MAX_OPTIMIZERS && given->optimizers[count].optimizer && !*status; count++)
+        if (!(*status = check_layers(given, count))) {
+            all[count] = given->optimizers[count].optimizer;
+            names[count] = cornu_layer_name(given->optimizers[count].layers[0]);
+        }
+    if (*status) return given->optimizer;
+    for (int i = 0; i < count; i++) {
+        all[i]->taken = false;
+        given->optimizers[i].optimizer = NULL;
+    }
+    CornuOptimizer *optimizer = cornu__multi_optimizer_of(
+        all, names, count, cornu__model_optimizer_of, given->model);
+    if (!optimizer) *status = cornu_error_take();
+    return optimizer;
+}
+
+/* Remembers whose layers are whose: `all` is made of these optimizers. */
+static CornuStatus set_shares(CornuModel *model, const CornuCompileConfig *config,
+                              const CornuOptimizer *all)
+{
+    if (!config->optimizers[0].layers[0]) return CORNU_OK;
+    model->shares = cornu__allocate(CORNU_MAX_OPTIMIZERS, sizeof *model->shares);
+    if (!model->shares) return CORNU_ERR_MEMORY;
+    memcpy(model->shares, config->optimizers, sizeof config->optimizers);
+    for (int i = 0; i < CORNU_MAX_OPTIMIZERS && cornu__optimizer_inner(all, i); i++)
+        model->shares[i].optimizer = cornu__optimizer_inner(all, i);
+    return CORNU_OK;
 }
 
 /* ---- The arguments of each output ---- */
@@ -187,6 +272,13 @@ static CornuStatus check_settings(const CornuModel *model, const CornuCompileCon
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .steps_per_execution is %lld, expected 1 to "
                            "%d", model->base.name, (long long)config->steps_per_execution,
                            INT32_MAX);
+    const CornuOwnStep *own = config->step;
+    if (own && own->own_data &&
+        (own->xs < 1 || own->xs > CORNU_MAX_MODEL_TENSORS || own->ys < 0 ||
+         own->ys > CORNU_MAX_MODEL_TENSORS))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the step's .xs are %d and .ys %d, expected 1 "
+                           "to %d and 0 to %d", model->base.name, own->xs, own->ys,
+                           CORNU_MAX_MODEL_TENSORS, CORNU_MAX_MODEL_TENSORS);
     return CORNU_OK;
 }
 
@@ -217,10 +309,15 @@ static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *opt
     optimizer->taken = true;
     cornu__model_free_compiled(model);
     model->optimizer = optimizer;
+    model->own = config->step;
+    model->own_logs = 0;
     model->when_compiled = &cornu__compiled;
+    CORNU__TRY(set_shares(model, config, optimizer));
+    model->valid_rows = config->step && config->step->valid_rows;
     for (int i = 0; i < model->output_count; i++) {
         model->losses[i] = outputs.loss[i] == CORNU_NO_LOSS ? NULL : outputs.loss[i];
         model->loss_weights[i] = cornu__number(outputs.weight[i], 1.0);
+        model->valid_rows |= model->losses[i] && model->losses[i]->valid_rows;
     }
     CORNU__TRY(cornu__track_all(model, outputs.metrics, outputs.weighted_metrics,
                                 config->gradient_norm));
@@ -245,7 +342,8 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config)
     CornuCompileConfig given = *config;
     CornuModel        *model = config->model;
     CornuStatus        status = take_given(&given);
-    CornuOptimizer    *optimizer = given.optimizer ? given.optimizer : cornu_rmsprop();
+    CornuOptimizer    *optimizer = given.optimizers[0].optimizer ? several(&given, &status)
+                              : given.optimizer ? given.optimizer : cornu_rmsprop();
     if (!status && given.accumulate_steps && optimizer)
         status = cornu_optimizer_set_accumulation(optimizer, given.accumulate_steps);
     if (!status) status = cornu__model_enter(model, "cornu_compile");

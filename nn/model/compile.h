@@ -8,12 +8,19 @@
 #include "../metrics/metric.h"
 #include "../optimizers/optimizer.h"
 #include "callback.h"
+#include "own_step.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { CORNU_MAX_METRICS = 32 };
+enum { CORNU_MAX_METRICS = 32, CORNU_MAX_OPTIMIZER_LAYERS = 16 };
+
+/* An optimizer of the trainable weights of some layers, which may be models. */
+typedef struct {
+    CornuOptimizer *optimizer;                           /* taken */
+    CornuLayer     *layers[CORNU_MAX_OPTIMIZER_LAYERS];  /* of the model, also within others */
+} CornuLayerOptimizer;
 
 /* The arguments of one output, by the name of its layer or its key (functional.h). */
 typedef struct {
@@ -28,6 +35,9 @@ typedef struct {
     char            unset;
     CornuModel     *model;                       /* required */
     CornuOptimizer *optimizer;                   /* default rmsprop; taken */
+    CornuLayerOptimizer optimizers[CORNU_MAX_OPTIMIZERS]; /* in place of it: several; weights of
+                                                    layers that are in none are not trained */
+    CornuOwnStep   *step;                        /* the model's own training step; taken */
     CornuLoss      *loss;                        /* required for training and evaluation; taken */
     CornuMetric    *metrics[CORNU_MAX_METRICS];  /* taken */
     CornuLoss      *losses[CORNU_MAX_MODEL_TENSORS];  /* in place of .loss, one per output, or
@@ -95,6 +105,10 @@ CornuDevice    *cornu_model_device(const CornuModel *model);
 /* What it was compiled with, owned by the model; NULL before compiling. */
 CornuOptimizer *cornu_model_optimizer(const CornuModel *model);
 
+/* Optimizer i of .optimizers, or with i = 0 the only one. NULL with a pending error if there is
+ * none. */
+CornuOptimizer *cornu_model_optimizer_at(const CornuModel *model, int i);
+
 /* That of an output, owned by the model; NULL before compiling, and for an output without one. */
 const CornuLoss *cornu_model_loss(const CornuModel *model, int output);
 
@@ -108,6 +122,10 @@ int         cornu_model_metric_count(const CornuModel *model);
  * the name is in use; a name still in use becomes "accuracy_1"; "gradient_norm" is last. Logs of
  * evaluation do not have it, and its value there is 0. */
 const char *cornu_model_metric_name(const CornuModel *model, int i);
+
+/* Whether training, or evaluation, has log i. Of an own step (own_step.h) it is known once that
+ * has been recorded. */
+bool        cornu_model_metric_shown(const CornuModel *model, int i, bool training);
 
 /* The number of values of metric i: 1 except for vectors, and before the first step. */
 int64_t     cornu_model_metric_size(const CornuModel *model, int i);

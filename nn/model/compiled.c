@@ -6,13 +6,33 @@
 #include "../metrics/metric_internal.h"
 #include "../optimizers/optimizer_internal.h"
 
+int cornu__model_optimizer_of(const void *context, const CornuVariable *w)
+{
+    const CornuModel *model = context;
+    for (int n = 0; n < CORNU_MAX_OPTIMIZERS && model->shares[n].optimizer; n++)
+        for (int i = 0; i < CORNU_MAX_OPTIMIZER_LAYERS && model->shares[n].layers[i]; i++) {
+            const CornuLayer *layer = model->shares[n].layers[i];
+            for (int k = 0; k < layer->weight_count; k++)
+                if (layer->weights[k]->variable == w) return n;
+        }
+    return -1;
+}
+
+/* Whether weight i is trainable now; `inner` as cornu__layer_trains_next has it. */
+static bool trains(const CornuModel *model, int i, int *inner)
+{
+    const CornuWeight *weight = model->base.weights[i];
+    return cornu__layer_trains_next(&model->base, weight, inner) &&
+           !(model->own && model->own->own_updates) &&
+           (!model->shares || cornu__model_optimizer_of(model, weight->variable) >= 0);
+}
+
 /* Sets w[] to the variables of the weights that are trainable now, and returns their number. */
 static int list_trainable(const CornuModel *model, CornuVariable **w)
 {
     int count = 0, inner = 0;
     for (int i = 0; i < model->base.weight_count; i++)
-        if (cornu__layer_trains_next(&model->base, model->base.weights[i], &inner))
-            w[count++] = model->base.weights[i]->variable;
+        if (trains(model, i, &inner)) w[count++] = model->base.weights[i]->variable;
     return count;
 }
 
@@ -20,7 +40,7 @@ static void set_constraints(CornuModel *model)
 {
     for (int i = 0, k = 0, inner = 0; i < model->base.weight_count; i++) {
         const CornuWeight *weight = model->base.weights[i];
-        if (cornu__layer_trains_next(&model->base, weight, &inner))
+        if (trains(model, i, &inner))
             cornu_optimizer_constrain(model->optimizer, k++, weight->constraint);
     }
 }
@@ -81,7 +101,7 @@ CornuStatus cornu__compiled_follow(CornuModel *model)
         cornu__log(CORNU_LOG_WARNING, "%s: other weights are trainable than when its first "
                    "training step was made; cornu_compile makes that count", model->base.name);
     }
-    if (count == 0 && !status && !model->warned) {
+    if (count == 0 && !status && !model->warned && !(model->own && model->own->own_updates)) {
         model->warned = true;
         cornu__log(CORNU_LOG_WARNING, "%s: no weight is trainable", model->base.name);
     }
@@ -121,6 +141,11 @@ static void free_losses(CornuModel *model)
     }
 }
 
+void cornu__own_step_free(CornuOwnStep *own)
+{
+    if (own && own->free) own->free(own);
+}
+
 void cornu__compiled_free(CornuModel *model)
 {
     for (int i = 0; i < model->tracked_count; i++) {
@@ -135,7 +160,11 @@ void cornu__compiled_free(CornuModel *model)
     cornu_optimizer_free(model->optimizer);
     free_losses(model);
     cornu__release(model->pipeline);
+    cornu__release(model->shares);
+    cornu__own_step_free(model->own);
     model->pipeline = NULL;
+    model->shares = NULL;
+    model->own = NULL;
     model->optimizer = NULL;
 }
 

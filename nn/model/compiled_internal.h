@@ -13,6 +13,8 @@ void        cornu__compiled_free(CornuModel *model);
 /* training/record_loss.c */
 CornuStatus cornu__compiled_record(CornuModel *model, CornuStep *step, CornuTensor *const *masks,
                                    CornuTensor *added);
+/* training/own_step.c */
+CornuStatus cornu__compiled_own(CornuModel *model, CornuStep *step);
 /* training/pipeline_step.c */
 CornuStatus cornu__compiled_pipeline(CornuStep *step);
 

@@ -79,6 +79,17 @@ int cornu__model_fed(const CornuModel *model, CornuSymbol *fed[CORNU_MAX_MODEL_T
     return count;
 }
 
+int cornu__model_xs(const CornuModel *model)
+{
+    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
+    return cornu__model_has_own_data(model) ? model->own->xs : cornu__model_fed(model, fed);
+}
+
+int cornu__model_ys(const CornuModel *model)
+{
+    return cornu__model_has_own_data(model) ? model->own->ys : model->output_count;
+}
+
 void cornu__model_place_fed(const CornuModel *model, CornuTensor *const *in,
                             CornuTensor *const *in_masks, CornuTensor **values,
                             CornuTensor **masks, int *begin)

@@ -445,6 +445,18 @@ CornuOptimizer *cornu_model_optimizer(const CornuModel *model)
     return model->optimizer;
 }
 
+CornuOptimizer *cornu_model_optimizer_at(const CornuModel *model, int i)
+{
+    CORNU__NEED_OR(model, NULL);
+    CornuOptimizer *all = model->optimizer;
+    if (all && !model->shares && i == 0) return all;
+    int count = 0;
+    while (model->shares && count < CORNU_MAX_OPTIMIZERS && model->shares[count].optimizer) count++;
+    if (i >= 0 && i < count) return model->shares[i].optimizer;
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: there is no optimizer %d, it has %d",
+                            model->base.name, i, all && !model->shares ? 1 : count);
+}
+
 int64_t cornu_model_steps_per_execution(const CornuModel *model)
 {
     CORNU__NEED_OR(model, 0);

@@ -6,6 +6,7 @@
 #include "../../device/inference_internal.h"
 #include "../layers/layer_internal.h"
 #include "model.h"
+#include "compile.h"
 #include "step_internal.h"
 #include "symbol_internal.h"
 
@@ -58,6 +59,8 @@ typedef struct {
      * masks are those of the predictions; `added`: the sum that layers add to the loss, or NULL. */
     CornuStatus (*record)(CornuModel *model, CornuStep *step, CornuTensor *const *masks,
                           CornuTensor *added);
+    /* Records the model's own step in place of all that: its predictions, if it predicts. */
+    CornuStatus (*own)(CornuModel *model, CornuStep *step);
     /* Says in the message of a failure for want of memory which layouts would fit. x and y: arrays
      * of a batch; NULL: any. */
     void (*advise)(CornuModel *model, const CornuArray *x, const CornuArray *y);
@@ -108,10 +111,16 @@ struct CornuModel {
     CornuDevice    *placed;                      /* where its weights were put; or NULL */
     const CornuCompiled *when_compiled;          /* NULL: not compiled. The next ones are its */
     CornuOptimizer *optimizer;
+    CornuLayerOptimizer *shares;                 /* what each optimizer of several trains; or NULL:
+                                                    `optimizer` is one of all weights */
+    CornuOwnStep   *own;                         /* the model's own step, or NULL */
     CornuLoss      *losses[CORNU_MAX_MODEL_TENSORS];
     double          loss_weights[CORNU_MAX_MODEL_TENSORS];
     CornuTracked   *tracked;
     int             tracked_count;
+    bool            valid_rows;                  /* a loss, metric or step of its own asks for batches
+                                                    without padding */
+    int             own_logs;                    /* those that the own step has added */
     CornuTracked   *gradient_norm;               /* the last one, only in training; or NULL */
     CornuVariable  *seed_variable;               /* i64 */
     CornuStep      *steps;
@@ -176,6 +185,13 @@ static inline bool cornu__model_runs_once(const CornuModel *model)
 static inline bool cornu__model_mixes_rows(const CornuModel *model)
 {
     return model->rows == CORNU_ROWS_BY_BATCH || model->rows == CORNU_ROWS_DEPENDENT;
+}
+
+/* Whether a batch that is not full is a step of its own, without rows that fill it up. */
+static inline bool cornu__model_cuts_batches(const CornuModel *model)
+{
+    return cornu__model_mixes_rows(model) ||
+           (model->valid_rows && cornu_device_shards(model->device) == 1);
 }
 
 /* CORNU_ERR_UNSUPPORTED for a function, CORNU_ERR_SHAPE for `batches` batches, -1: unknown, of one
@@ -276,6 +292,33 @@ CornuStatus cornu__order_some_outputs(const CornuModel *model, const CornuNamedA
 CornuStatus cornu__model_set_keys(CornuModel *model, const char *const *inputs,
                                   const char *const *outputs);
 void        cornu__model_free_keys(CornuModel *model);
+
+/* Whether a step of this mode is the model's own; and whether its data are. */
+static inline bool cornu__model_has_own(const CornuModel *model, CornuStepMode mode)
+{
+    const CornuOwnStep *own = model->own;
+    return CORNU__FULL(own && (mode == CORNU_STEP_PREDICT ? own->predict != NULL
+                               : mode == CORNU_STEP_TRAIN ? own->train != NULL
+                                                          : own->test != NULL), false);
+}
+
+static inline bool cornu__model_has_own_data(const CornuModel *model)
+{
+    return CORNU__FULL(model->own && model->own->own_data, false);
+}
+
+/* The numbers of arrays x, after layers on the host, and y of a batch that trains or tests. */
+int cornu__model_xs(const CornuModel *model);
+int cornu__model_ys(const CornuModel *model);
+
+/* The number in .optimizers of a weight's optimizer, -1 for a weight of none; the context is the
+ * model. */
+int cornu__model_optimizer_of(const void *context, const CornuVariable *w);
+
+void cornu__own_step_free(CornuOwnStep *own);
+
+/* The log of an own step: a new one where the step may add it. NULL with a pending error. */
+CornuTracked *cornu__model_own_log(CornuModel *model, const char *name);
 
 /* Lists the losses and the metrics of each output, which it takes, with their names in logs. */
 CornuStatus cornu__track_all(CornuModel *model, CornuMetric *const *const *metrics,

@@ -12,6 +12,9 @@ typedef struct {
     CornuMetric   *metric;                       /* NULL for a loss, a mean */
     int            output;                       /* -1: the loss of all outputs */
     bool           weighted;                     /* one of .weighted_metrics */
+    bool           own, last;                    /* a log of the model's own step; what it had last
+                                                    and no mean */
+    bool           trained, tested;              /* in training, in evaluation */
     int            state_count;
     CornuVariable *states[CORNU_MAX_STATES];
     CornuArray     host[CORNU_MAX_STATES];       /* host copies of the states */

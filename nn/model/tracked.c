@@ -38,6 +38,7 @@ static char *free_name(const CornuModel *model, const char *what, int output, bo
 static void add_tracked(CornuModel *model, const char *what, CornuMetric *metric, int output,
                         bool weighted, CornuStatus *status)
 {
+    model->valid_rows |= metric && metric->valid_rows;
     char *name = *status ? NULL : free_name(model, what, output, weighted);
     if (!name) {
         if (!*status) *status = CORNU_ERR_MEMORY;
@@ -45,7 +46,44 @@ static void add_tracked(CornuModel *model, const char *what, CornuMetric *metric
         return;
     }
     model->tracked[model->tracked_count++] = (CornuTracked){
-        .name = name, .metric = metric, .output = output, .weighted = weighted };
+        .name = name, .metric = metric, .output = output, .weighted = weighted,
+        .trained = !cornu__model_has_own(model, CORNU_STEP_TRAIN),
+        .tested = !cornu__model_has_own(model, CORNU_STEP_TEST) };
+}
+
+/* Logs of the own step, those of a step that is not the model's own beside them. */
+static void add_own(CornuModel *model, CornuStatus *status)
+{
+    for (int i = 0; i < CORNU_MAX_STEP_LOGS && model->own && model->own->logs[i]; i++) {
+        const char *name = model->own->logs[i];
+        if (is_tracked(model, name)) continue;
+        add_tracked(model, name, NULL, -1, false, status);
+        if (*status) return;
+        CornuTracked *log = &model->tracked[model->tracked_count - 1];
+        log->own = true;
+        log->trained = log->tested = false;
+    }
+}
+
+CornuTracked *cornu__model_own_log(CornuModel *model, const char *name)
+{
+    CornuStatus status = CORNU_OK;
+    for (int i = 0; i < model->tracked_count; i++)
+        if (!strcmp(model->tracked[i].name, name)) return &model->tracked[i];
+    if (!model->own->more_logs)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: its step logs \"%s\", which is not among "
+                                "the .logs of the CornuOwnStep", model->base.name, name);
+    if (model->own_logs == CORNU_MAX_STEP_LOGS)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: its step logs \"%s\" besides %d others, "
+                                "expected %d at most", model->base.name, name, model->own_logs,
+                                CORNU_MAX_STEP_LOGS);
+    add_tracked(model, name, NULL, -1, false, &status);
+    if (status) return cornu__null();
+    model->own_logs++;
+    CornuTracked *log = &model->tracked[model->tracked_count - 1];
+    log->own = true;
+    log->trained = log->tested = false;
+    return log;
 }
 
 static int metric_count(CornuMetric *const metrics[CORNU_MAX_METRICS])
@@ -63,9 +101,12 @@ CornuStatus cornu__track_all(CornuModel *model, CornuMetric *const *const *metri
         losses += model->losses[i] != NULL;
         count += 1 + metric_count(metrics[i]) + metric_count(weighted_metrics[i]);
     }
+    if (model->own) count += 2 * CORNU_MAX_STEP_LOGS;   /* they stay where they are */
     model->tracked = cornu__allocate((size_t)count, sizeof *model->tracked);
     CornuStatus status = model->tracked ? CORNU_OK : CORNU_ERR_MEMORY;
-    add_tracked(model, "loss", NULL, -1, false, &status);
+    const bool  own = cornu__model_has_own(model, CORNU_STEP_TRAIN) ||
+                     cornu__model_has_own(model, CORNU_STEP_TEST);
+    if (losses > 0 || !own) add_tracked(model, "loss", NULL, -1, false, &status);
     for (int i = 0; i < model->output_count && losses > 1; i++)
         if (model->losses[i]) add_tracked(model, "loss", NULL, i, false, &status);
     for (int n = 0; n < 2 * model->output_count; n++) {   /* weighted ones last */
@@ -75,10 +116,20 @@ CornuStatus cornu__track_all(CornuModel *model, CornuMetric *const *const *metri
         for (int k = 0; k < metric_count(of); k++)
             add_tracked(model, of[k]->name, of[k], i, weighted, &status);
     }
+    add_own(model, &status);
     if (!gradient_norm) return status;
     add_tracked(model, "gradient_norm", NULL, -1, false, &status);
-    if (!status) model->gradient_norm = &model->tracked[model->tracked_count - 1];
-    return status;
+    if (status) return status;
+    model->gradient_norm = &model->tracked[model->tracked_count - 1];
+    model->gradient_norm->tested = false;
+    return CORNU_OK;
+}
+
+bool cornu_model_metric_shown(const CornuModel *model, int i, bool training)
+{
+    CORNU__NEED_OR(model, false);
+    CORNU__NEED_INDEX(i, model->tracked_count, false);
+    return training ? model->tracked[i].trained : model->tracked[i].tested;
 }
 
 /* ---- Reading losses and metrics ---- */

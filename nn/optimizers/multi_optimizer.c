@@ -13,6 +13,8 @@ typedef struct {
     char           *path[MOST];
     int             count;
     int            *of, *place;   /* weight i is weight place[i] of optimizer of[i] */
+    CornuChooseOptimizer *choose; /* or NULL: by the paths */
+    const void     *context;
 } Multi;
 
 /* ---- Which optimizer ---- */
@@ -37,9 +39,14 @@ static bool matches(const char *path, const char *weight)
     return found;
 }
 
-static CornuStatus choose_optimizer(const Multi *multi, const char *weight, int *of)
+static CornuStatus choose_optimizer(const Multi *multi, const CornuVariable *w, int *of)
 {
-    int found = multi->count - 1, matching = 0;
+    const char *weight = cornu_variable_name(w);
+    int         found = multi->count - 1, matching = 0;
+    if (multi->choose) {
+        *of = multi->choose(multi->context, w);
+        return CORNU_OK;
+    }
     for (int i = 0; i < multi->count - 1; i++)
         if (!strcmp(multi->path[i], weight)) {
             *of = i;
@@ -112,7 +119,7 @@ static CornuStatus multi_build(CornuOptimizer *base, CornuVariable *const *w, in
                                                                          : CORNU_ERR_MEMORY;
     for (int i = 0; i < count && !status; i++) {
         base->w[i] = w[i];
-        status = choose_optimizer(multi, cornu_variable_name(w[i]), &multi->of[i]);
+        status = choose_optimizer(multi, w[i], &multi->of[i]);
         multi->place[i] = 0;
         for (int k = 0; k < i && !status; k++) multi->place[i] += multi->of[k] == multi->of[i];
     }
@@ -200,7 +207,7 @@ const CornuOptimizerClass cornu__multi_class = {
 };
 
 /* Takes the optimizer, unless another has it. */
-static CornuStatus add_optimizer(Multi *multi, const char *path, CornuOptimizer *optimizer)
+static CornuStatus take_optimizer(Multi *multi, CornuOptimizer *optimizer)
 {
     const int n = multi->count;
     if (optimizer->taken || optimizer->kind->composite || optimizer->scales_loss)
@@ -211,12 +218,56 @@ static CornuStatus add_optimizer(Multi *multi, const char *path, CornuOptimizer 
     optimizer->loss_scale_factor = multi->base.loss_scale_factor;
     multi->inner[n] = optimizer;
     multi->count++;
-    if (!path) return CORNU_OK;
+    return CORNU_OK;
+}
+
+static CornuStatus set_path(Multi *multi, const char *path)
+{
+    char *copy = cornu__copy_text(path);
+    multi->path[multi->count - 1] = copy;
+    return copy ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+static CornuStatus add_optimizer(Multi *multi, const char *path, CornuOptimizer *optimizer)
+{
     regex_t compiled;
+    CORNU__TRY(take_optimizer(multi, optimizer));
+    if (!path) return CORNU_OK;
     CORNU__TRY(compile_pattern(path, &compiled));
     regfree(&compiled);
-    multi->path[n] = cornu__copy_text(path);
-    return multi->path[n] ? CORNU_OK : CORNU_ERR_MEMORY;
+    return set_path(multi, path);
+}
+
+static Multi *make_multi(const char *name, double loss_scale_factor)
+{
+    CornuOptimizer *optimizer = cornu__optimizer_create(
+        &cornu__multi_class, false, &(CornuOptimizerArguments){
+            .learning_rate = 1.0, .ema_momentum = 0.99, .loss_scale_factor = loss_scale_factor,
+            .name = name ? name : "multi_optimizer" });
+    if (optimizer) optimizer->learning_rate = 0.0;
+    return (Multi *)optimizer;
+}
+
+CornuOptimizer *cornu__multi_optimizer_of(CornuOptimizer *const *optimizers,
+                                          const char *const *names, int count,
+                                          CornuChooseOptimizer *choose, const void *context)
+{
+    Multi      *multi = make_multi(NULL, 0.0);
+    CornuStatus status = multi ? CORNU_OK : cornu_error_status();
+    int         taken = 0;
+    for (; taken < count && !status; taken++) {
+        status = take_optimizer(multi, optimizers[taken]);
+        if (!status && taken < count - 1) status = set_path(multi, names[taken]);
+    }
+    for (int i = multi ? multi->count : 0; i < count && status; i++)
+        cornu_optimizer_free(optimizers[i]);
+    if (!status) {
+        multi->choose = choose;
+        multi->context = context;
+        return &multi->base;
+    }
+    cornu_optimizer_free(multi ? &multi->base : NULL);
+    return cornu__null();
 }
 
 static void free_given(const CornuMultiConfig *config)
@@ -229,19 +280,14 @@ static void free_given(const CornuMultiConfig *config)
 CornuOptimizer *cornu_multi_optimizer_from(const CornuMultiConfig *config)
 {
     CornuMultiConfig given = *config;
-    CornuOptimizer  *optimizer = NULL;
-    if (!cornu_error_pending())
-        optimizer = cornu__optimizer_create(&cornu__multi_class, false, &(CornuOptimizerArguments){
-            .learning_rate = 1.0, .ema_momentum = 0.99,
-            .loss_scale_factor = config->loss_scale_factor,
-            .name = config->name ? config->name : "multi_optimizer" });
-    if (!optimizer) {
+    Multi *multi = cornu_error_pending() ? NULL
+                                         : make_multi(config->name, config->loss_scale_factor);
+    if (!multi) {
         free_given(&given);
         return cornu__null();
     }
-    Multi      *multi = (Multi *)optimizer;
-    CornuStatus status = CORNU_OK;
-    optimizer->learning_rate = 0.0;
+    CornuOptimizer *optimizer = &multi->base;
+    CornuStatus     status = CORNU_OK;
     for (int i = 0; i < CORNU_MAX_OPTIMIZERS && !status; i++) {
         CornuMappedOptimizer *entry = &given.optimizer_map[i];
         if (!entry->path) break;

@@ -53,6 +53,15 @@ enum { CORNU__COMPOSITE_VARIABLES = 2 };
 
 extern const CornuOptimizerClass cornu__multi_class;
 
+/* The optimizer of a weight, from 0. */
+typedef int CornuChooseOptimizer(const void *context, const CornuVariable *w);
+
+/* As cornu_multi_optimizer, of `count` optimizers, which it takes, at most CORNU_MAX_OPTIMIZERS; a
+ * function says whose a weight is. The names are for files. */
+CornuOptimizer *cornu__multi_optimizer_of(CornuOptimizer *const *optimizers,
+                                          const char *const *names, int count,
+                                          CornuChooseOptimizer *choose, const void *context);
+
 /* The variables that go on as they are, more than cornu_optimizer_variable_count: Keras'
  * LossScaleOptimizer does not list what the class inside makes without add_variable, Nadam's
  * u_product, so that files of Keras lack it and training begun from them starts with a new one.

@@ -55,7 +55,8 @@ static json_t *metrics_to_json(const CornuModel *model, bool weighted)
 /* Whether Keras has all its parts. */
 static bool is_describable(const CornuModel *model)
 {
-    bool known = cornu__optimizer_is_describable(model->optimizer);
+    bool known = cornu__optimizer_is_describable(model->optimizer) && !model->own &&
+                 !model->shares;
     for (int i = 0; i < model->output_count; i++)
         known &= !model->losses[i] || model->losses[i]->kind;
     for (int i = 0; i < model->tracked_count; i++)
@@ -284,10 +285,10 @@ static void free_all(CornuCompileConfig *config)
     }
 }
 
-CornuStatus cornu__compile_from_config(CornuModel *model, const json_t *config,
-                                       CornuDevice *device)
+static CornuStatus compile_from_config(CornuModel *model, const json_t *config,
+                                       CornuDevice *device, CornuOwnStep *step)
 {
-    CornuCompileConfig to = { .model = model, .device = device };
+    CornuCompileConfig to = { .model = model, .device = device, .step = step };
     CornuStatus        status = read_all(model, config, &to);
     if (status == CORNU_OK) {
         const json_t *jit = json_object_get(config, "jit_compile");
@@ -297,19 +298,32 @@ CornuStatus cornu__compile_from_config(CornuModel *model, const json_t *config,
         return cornu_compile_from(&to);
     }
     free_all(&to);
+    cornu__own_step_free(step);
     if (cornu_error_pending()) cornu_error_take();
     return cornu__fail_prefix(status, "compile_config");
 }
 
-CornuStatus cornu_compile_from_json(CornuModel *model, const char *json, CornuDevice *device)
+CornuStatus cornu__compile_from_config(CornuModel *model, const json_t *config,
+                                       CornuDevice *device)
+{
+    return compile_from_config(model, config, device, NULL);
+}
+
+CornuStatus cornu_compile_step_from_json(CornuModel *model, const char *json, CornuDevice *device,
+                                         CornuOwnStep *step)
 {
     CORNU__NEED(model);
     CORNU__NEED(json);
     json_t     *config = cornu__json_parse(json, strlen(json), CORNU_ARCHITECTURE_DEPTH);
-    CornuStatus status = config ? cornu__compile_from_config(model, config, device)
+    CornuStatus status = config ? compile_from_config(model, config, device, step)
                                 : cornu_error_status();
     json_decref(config);
     return status;
+}
+
+CornuStatus cornu_compile_from_json(CornuModel *model, const char *json, CornuDevice *device)
+{
+    return cornu_compile_step_from_json(model, json, device, NULL);
 }
 
 char *cornu_compile_to_json(const CornuModel *model)

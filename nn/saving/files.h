@@ -211,6 +211,9 @@ CornuSymbol *cornu_call_from_json(CornuLayer *layer, const char *json, CornuSymb
  * arguments; several outputs have lists, or dictionaries by their names. "gradient_norm",
  * "debug_nans" and "auto_scale_loss" are as in CornuCompileConfig. */
 CornuStatus cornu_compile_from_json(CornuModel *model, const char *json, CornuDevice *device);
+/* Likewise with a training step of its own (own_step.h), which is taken. */
+CornuStatus cornu_compile_step_from_json(CornuModel *model, const char *json, CornuDevice *device,
+                                         CornuOwnStep *step);
 
 /* An optimizer, for steps recorded by hand: {"class_name": "Adam", "config": {"learning_rate":
  * 0.01}}, or "\"adam\"". The caller owns it, and frees it by cornu_optimizer_free unless it is given

@@ -1,6 +1,7 @@
 /* Losses and metrics as Keras' JSON: the get_config of keras/src/losses and keras/src/metrics. */
 #include "architecture/architecture_internal.h"
 #include "keras_internal.h"
+#include "../fields/own_objects_internal.h"
 #include "../metrics/metric_internal.h"
 
 #include <string.h>
@@ -204,10 +205,14 @@ static void *usual_metric(const char *name) { return cornu_metric(name); }
 
 CornuLoss *cornu__loss_from_json(const json_t *value)
 {
+    CornuLoss *own = cornu__own_object(value);
+    if (own) return own;
     return read_object(&cornu__losses, value, usual_loss);
 }
 
 CornuMetric *cornu__metric_from_json(const json_t *value)
 {
+    CornuMetric *own = cornu__own_object(value);
+    if (own) return own;
     return read_object(&cornu__metrics, value, usual_metric);
 }

@@ -3,6 +3,7 @@
 
 #include "architecture/architecture_internal.h"
 #include "keras_internal.h"
+#include "../fields/own_objects_internal.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -156,6 +157,8 @@ static CornuSchedule *read_piecewise(const json_t *value)
 
 CornuSchedule *cornu__schedule_from_json(const json_t *value)
 {
+    CornuSchedule *own = cornu__own_object(value);
+    if (own) return own;
     const char   *name = json_string_value(json_object_get(value, "class_name"));
     const json_t *config = json_object_get(value, "config");
     Config        to;

@@ -165,27 +165,29 @@ static char *join_name(const char *prefix, const char *name)
 CornuStatus cornu__logs_open(CornuLogSet *set, const CornuModel *model, bool training,
                              bool evaluation)
 {
-    const int all = cornu_model_metric_count(model), tested = all - (model->gradient_norm != NULL);
-    const int metrics = training ? all : tested;
-    const int count = training && evaluation ? all + tested : metrics;
-    *set = (CornuLogSet){ .metrics = metrics };
+    const int all = cornu_model_metric_count(model);
+    *set = (CornuLogSet){ .metrics = all };
     const int added = (CORNU_MAX_CALLBACKS + 1) * CORNU_MAX_ADDED_LOGS;
-    set->items = cornu__allocate((size_t)(count + added), sizeof *set->items);
-    set->names = cornu__allocate((size_t)count, sizeof *set->names);
-    set->value_of = cornu__allocate((size_t)count, sizeof *set->value_of);
-    set->values = cornu__allocate((size_t)(2 * all), sizeof *set->values);
-    char **unsorted = cornu__allocate((size_t)count, sizeof *unsorted);
+    set->items = cornu__allocate((size_t)(2 * all + added), sizeof *set->items);
+    set->names = cornu__allocate((size_t)(2 * all + 1), sizeof *set->names);
+    set->value_of = cornu__allocate((size_t)(2 * all + 1), sizeof *set->value_of);
+    set->values = cornu__allocate((size_t)(2 * all + 1), sizeof *set->values);
+    char **unsorted = cornu__allocate((size_t)(2 * all + 1), sizeof *unsorted);
     CornuStatus status = set->items && set->names && set->value_of && set->values && unsorted
                        ? CORNU_OK : CORNU_ERR_MEMORY;
-    for (int i = 0; !status && i < count; i++) {
-        unsorted[i] = set->names[i] = join_name(i < metrics ? "" : "val_",
-                                                cornu_model_metric_name(model, i % metrics));
+    for (int i = 0; !status && i < 2 * all; i++) {
+        const bool second = i >= all;   /* of validation, beside training */
+        if (second && !(training && evaluation)) break;
+        if (!cornu_model_metric_shown(model, i % all, training && !second)) continue;
+        const int at = set->logs.count;
+        unsorted[i] = set->names[at] = join_name(second ? "val_" : "",
+                                                 cornu_model_metric_name(model, i % all));
         if (!unsorted[i]) status = CORNU_ERR_MEMORY;
-        set->logs.count = i + 1;
+        else set->logs.count++;
     }
     if (!status) {
-        qsort(set->names, (size_t)count, sizeof *set->names, by_name);
-        for (int i = 0; i < count; i++) {
+        qsort(set->names, (size_t)set->logs.count, sizeof *set->names, by_name);
+        for (int i = 0; i < set->logs.count; i++) {
             set->items[i].name = set->names[i];
             while (unsorted[set->value_of[i]] != set->names[i]) set->value_of[i]++;
         }

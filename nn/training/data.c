@@ -23,15 +23,26 @@ typedef struct {
 
 enum { X, Y, WEIGHTS, KINDS };
 
-static void find_given(const CornuModel *model, const CornuData *data, Given given[KINDS])
+/* The data of a model's own step, which are not its inputs and outputs. */
+static bool are_own(const CornuModel *model, bool x_only)
 {
-    given[X] = (Given){ "x", data->x, data->xs, data->xs_by_name, cornu_model_order_inputs,
-                        model->input_count, .some = 0 };
-    given[Y] = (Given){ "y", data->y, data->ys, data->ys_by_name, cornu_model_order_outputs,
-                        model->output_count, .some = 0 };
+    return cornu__model_has_own_data(model) &&
+           (!x_only || cornu__model_has_own(model, CORNU_STEP_PREDICT));
+}
+
+static void find_given(const CornuModel *model, const CornuData *data, bool x_only,
+                       Given given[KINDS])
+{
+    const bool own = are_own(model, x_only);
+    const int  xs = own ? model->own->xs : model->input_count;
+    const int  ys = own ? model->own->ys : model->output_count;
+    given[X] = (Given){ "x", data->x, data->xs, data->xs_by_name,
+                        own ? NULL : cornu_model_order_inputs, xs, .some = 0 };
+    given[Y] = (Given){ "y", data->y, data->ys, data->ys_by_name,
+                        own ? NULL : cornu_model_order_outputs, ys, .some = 0 };
     given[WEIGHTS] = (Given){ "sample_weight", data->sample_weight, data->sample_weights,
-                              data->sample_weights_by_name, cornu__order_some_outputs,
-                              data->sample_weight.data ? 1 : model->output_count, .some = 0 };
+                              data->sample_weights_by_name, own ? NULL : cornu__order_some_outputs,
+                              data->sample_weight.data ? 1 : ys, .some = 0 };
     for (Given *one = given; one < given + KINDS; one++) {
         for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
             one->some += one->many[i].data != NULL;
@@ -44,7 +55,7 @@ static void find_given(const CornuModel *model, const CornuData *data, Given giv
 bool cornu__data_given(const CornuModel *model, const CornuData *data)
 {
     Given given[KINDS];
-    find_given(model, data, given);
+    find_given(model, data, false, given);
     return data->data || given[X].any || given[Y].any || given[WEIGHTS].any;
 }
 
@@ -57,6 +68,9 @@ static CornuStatus append_arrays(const CornuModel *model, const char *who, const
     if (one + many + named > 1)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .%s%s and .%ss%s are given, expected one",
                            who, given->what, one ? "" : "s", given->what, named ? "_by_name" : "");
+    if (named && !given->order)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%ss_by_name is given, but the data are those "
+                           "of the model's own step, which have no names", who, given->what);
     to += *count;
     *count += given->wanted;
     if (named) return given->order(model, given->named, CORNU_MAX_MODEL_TENSORS, to);
@@ -95,7 +109,7 @@ static CornuStatus check_kinds(const char *who, const Given given[KINDS], bool x
                            more ? what : "no data", more ? " is given without x" : "");
     if (x_only && more)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %s is given, expected x alone", who, what);
-    if (!x_only && !y)
+    if (!x_only && !y && given[Y].wanted > 0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: x is given without y", who);
     return CORNU_OK;
 }
@@ -114,7 +128,7 @@ static CornuDataset *from_arrays(const CornuModel *model, const char *who, const
     return status ? cornu__null() : cornu__dataset_borrow_arrays(arrays, count, ones);
 }
 
-static CornuDataset *from_set(const CornuModel *model, const char *who, CornuDataset *set,
+static CornuDataset *from_set(const char *who, CornuDataset *set,
                               const Given given[KINDS], bool x_only)
 {
     if (given[X].any || given[Y].any)
@@ -123,12 +137,12 @@ static CornuDataset *from_set(const CornuModel *model, const char *who, CornuDat
     if (given[WEIGHTS].any)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: both a data set and .sample_weight are "
                                 "given; weights are a further component of the data set", who);
-    const int inputs = model->input_count, outputs = model->output_count, all = inputs + outputs;
+    const int inputs = given[X].wanted, outputs = given[Y].wanted, all = inputs + outputs;
     const int components = cornu_dataset_components(set);
     if (components == all || components == all + 1 || components == all + outputs ||
         (components == inputs && x_only))
         return cornu_dataset_retain(set);
-    if (all > 2)
+    if (all != 2)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: an element of the data set has %d "
                                 "components, expected %d: %d inputs and %d outputs, then "
                                 "optional sample weights, one component or %d", who, components,
@@ -143,7 +157,7 @@ static CornuDataset *from_set(const CornuModel *model, const char *who, CornuDat
 static CornuDataset *after_host(const CornuModel *model, CornuDataset *data)
 {
     CornuHostProgram program;
-    if (!data || !cornu__model_on_host(model)) return data;
+    if (!data || !cornu__model_on_host(model) || cornu__model_has_own_data(model)) return data;
     if (!cornu__model_host_program(model, cornu_dataset_components(data), &program))
         return cornu__dataset_host(data, program);
     cornu_dataset_free(data);
@@ -155,7 +169,7 @@ CornuDataset *cornu__dataset_of(const CornuModel *model, const char *who, const 
 {
     Given given[KINDS];
     if (cornu_error_pending()) return NULL;
-    find_given(model, data, given);
-    return after_host(model, data->data ? from_set(model, who, data->data, given, x_only)
+    find_given(model, data, x_only, given);
+    return after_host(model, data->data ? from_set(who, data->data, given, x_only)
                                         : from_arrays(model, who, given, x_only));
 }

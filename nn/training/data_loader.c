@@ -10,8 +10,7 @@
 
 CornuArrays cornu__batch_arrays(const CornuModel *model, const CornuBatch *batch)
 {
-    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
-    const int    inputs = cornu__model_fed(model, fed), all = inputs + model->output_count;
+    const int inputs = cornu__model_xs(model), all = inputs + cornu__model_ys(model);
     return (CornuArrays){
         .x = batch->arrays, .y = batch->count >= all ? batch->arrays + inputs : NULL,
         .weights = batch->count > all ? batch->arrays + all : NULL,
@@ -19,22 +18,36 @@ CornuArrays cornu__batch_arrays(const CornuModel *model, const CornuBatch *batch
     };
 }
 
+CornuStatus cornu__step_of(CornuModel *model, CornuStepMode mode, const CornuDataLoader *loader,
+                           CornuStep **step)
+{
+    const CornuDataset *dataset = loader->dataset;
+    CornuArray          arrays[CORNU_MAX_COMPONENTS];
+    for (int i = 0; i < cornu_dataset_components(dataset); i++) {
+        arrays[i] = cornu_array_from(NULL, cornu__rows_of(cornu_dataset_type(dataset, i),
+                                                          cornu_dataset_batch_size(dataset)));
+    }
+    const CornuBatch  batch = { .arrays = arrays, .count = cornu_dataset_components(dataset) };
+    const CornuArrays all = cornu__batch_arrays(model, &batch);
+    return cornu__step(model, mode, &all, step);
+}
+
 /* ---- Weights by class ---- */
 
 CornuStatus cornu__class_weights(CornuClassWeights *classes, const CornuModel *model,
                                  const char *who, CornuArray weights, CornuType label)
 {
-    CornuText    text;
-    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
+    CornuText        text;
+    const int        ys = cornu__model_ys(model);
     const CornuLoss *loss = model->losses[0];
     *classes = (CornuClassWeights){ .weights = weights, .who = who,
-                                    .label = cornu__model_fed(model, fed), .type = label,
+                                    .label = cornu__model_xs(model), .type = label,
                                     .numbers = loss && loss->kind && loss->kind->whole_labels,
                                     .weight = cornu_scalar(CORNU_F32) };
-    if (model->output_count > 1)
+    if (ys != 1)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .class_weight is given, but the model has %d "
                            "outputs, expected one; .sample_weights_by_name takes the weights of "
-                           "samples for any of them", who, model->output_count);
+                           "samples for any of them", who, ys);
     if (weights.type.shape.rank != 1)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: .class_weight is %s, expected (classes)", who,
                            cornu_shape_print(&text, weights.type.shape));
@@ -104,8 +117,7 @@ CornuDataset *cornu__add_class_weights(CornuClassWeights *classes, const CornuMo
 {
     CornuType types[CORNU_MAX_COMPONENTS];
     if (!data) return NULL;
-    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
-    const int    label = cornu__model_fed(model, fed), components = cornu_dataset_components(data);
+    const int   label = cornu__model_xs(model), components = cornu_dataset_components(data);
     CornuStatus status = cornu__class_weights(classes, model, who, weights,
                                               cornu_dataset_type(data, label));
     if (!status && components != label + 1)
@@ -224,27 +236,30 @@ CornuStatus cornu__data_loader_open_for(CornuModel *model, CornuDataLoader *load
 {
     CornuDataLoaderConfig own = *config;
     if (!config->dataset) return cornu_error_take();
-    const CornuStatus status = find_rows(model, config->dataset);
+    const bool        free = cornu__model_has_own_data(model) && !config->predicts;
+    const CornuStatus status = free ? CORNU_OK : find_rows(model, config->dataset);
     if (status) {
         cornu_dataset_free(config->dataset);
         return status;
     }
     const int64_t count = cornu_dataset_count(config->dataset);
-    if (cornu__model_runs_once(model) && model->device &&
+    const bool    once = !free && cornu__model_runs_once(model);
+    if (once && model->device &&
         cornu_process_count(cornu_device_processes(model->device)) > 1) {
         cornu_dataset_free(config->dataset);
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: the rows of %s depend on each other: %s. "
                            "Expected one process, each of several has a part of the rows",
                            config->who, model->base.name, model->dependence.text);
     }
-    if (cornu__model_runs_once(model) && config->takes_all) {
+    if (once && config->takes_all) {
         own.few_sizes = false;
         own.min_batch_rows = 1;
         if (count > 0) own.default_batch_size = count;
     }
     if (model->batch_size) own.default_batch_size = model->batch_size;
     CORNU__TRY(cornu__data_loader_open(loader, &own));
-    return cornu__model_refuse_cuts(model, own.who, cornu__data_loader_steps(loader));
+    return free ? CORNU_OK
+                : cornu__model_refuse_cuts(model, own.who, cornu__data_loader_steps(loader));
 }
 
 void cornu__data_loader_close(CornuDataLoader *loader)

@@ -94,7 +94,7 @@ static CornuStatus run_batch(CornuModel *model, CornuDataLoader *loader, CornuSt
         int64_t *rows = &some[i].type.shape.extent[0];
         some[i] = in->arrays[i];
         if (mode == CORNU_STEP_PREDICT) *rows = cornu__rows_to_predict(model, valid, *rows);
-        else if (cornu__model_mixes_rows(model)) *rows = valid;
+        else if (cornu__model_cuts_batches(model)) *rows = valid;
     }
     const CornuBatch  batch = { .arrays = some, .count = in->count, .valid = valid };
     const CornuArrays arrays = cornu__batch_arrays(model, &batch);
@@ -214,10 +214,21 @@ static CornuStatus open_pass(Pass *pass, bool predicts)
         .dataset = cornu__dataset_of(model, pass->who, &data, predicts),
         .device = model->device, .batch_size = config->batch_size, .default_batch_size = 32,
         .takes_all = true, .steps = config->steps, .min_batch_rows = cornu__min_batch_rows(model),
-        .few_sizes = predicts, .who = pass->who, .batch_name = "batch_size",
+        .few_sizes = predicts, .predicts = predicts, .who = pass->who, .batch_name = "batch_size",
         .steps_name = "steps" }));
     return cornu__callback_list_open(&pass->callbacks, config->written, config->verbose,
         (CornuParams){ .epochs = 1, .steps = cornu__data_loader_steps(&pass->loader) });
+}
+
+/* The step that tests is recorded before the logs are: it may be the model's own. */
+static CornuStatus prepare_to_test(Pass *pass)
+{
+    CornuStep *step;
+    if (!cornu__model_has_own(pass->config->model, CORNU_STEP_TEST)) return CORNU_OK;
+    if (pass->output.wanted)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "evaluate: .to is given, but %s tests by a step "
+                           "of its own, which has no predictions", pass->config->model->base.name);
+    return cornu__step_of(pass->config->model, CORNU_STEP_TEST, &pass->loader, &step);
 }
 
 static CornuStatus evaluate(Pass *pass)
@@ -226,6 +237,7 @@ static CornuStatus evaluate(Pass *pass)
     double     *results = pass->config->results;
     CORNU__TRY(cornu__model_check(model));
     CORNU__TRY(open_pass(pass, false));
+    CORNU__TRY(prepare_to_test(pass));
     CORNU__TRY(cornu__logs_open(&pass->logs, model, false, true));
     CORNU__TRY(cornu__agree_on_data(model, &pass->loader, "the data of the evaluation"));
     CORNU__TRY(evaluate_batches(model, &pass->loader, &pass->callbacks, &pass->logs,
@@ -291,7 +303,8 @@ static CornuStatus with_fed(CornuModel *model, const CornuArrays *arrays, FedFun
     CornuArray       x[CORNU_MAX_COMPONENTS];
     CornuArrays      fed = *arrays;
     CORNU__TRY(cornu__model_check(model));
-    if (!cornu__model_on_host(model)) return run(model, arrays, context);
+    if (!cornu__model_on_host(model) || cornu__model_has_own_data(model))
+        return run(model, arrays, context);
     CORNU__TRY(cornu__model_host_program(model, model->input_count, &program));
     CornuStatus status = cornu__host_program_run(&program, arrays->x, x);
     fed.x = x;
@@ -352,7 +365,8 @@ static CornuStatus on_single_batch(const CornuOnBatchConfig *config, CornuStepMo
 {
     CornuArray by_class = { .data = NULL };
     CORNU__TRY(cornu__model_check_single(config->model));
-    if (!config->x.data || !config->y.data)
+    const bool y = config->y.data || cornu__model_ys(config->model) == 0;
+    if (!config->x.data || !y)
         return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_%s_on_batch: .%s is not given",
                            mode == CORNU_STEP_TRAIN ? "train" : "test", config->x.data ? "y" : "x");
     if (config->class_weight.data) CORNU__TRY(weights_by_class(config, &by_class));
@@ -375,11 +389,17 @@ CornuStatus cornu_test_on_batch_from(const CornuOnBatchConfig *config)
     CORNU__WITHIN(config->model, "cornu_test_on_batch", on_single_batch(config, CORNU_STEP_TEST));
 }
 
+static CornuStatus need_y(const CornuModel *model, const CornuArray *y)
+{
+    if (!model || cornu__model_ys(model) > 0) CORNU__NEED(y);
+    return CORNU_OK;
+}
+
 CornuStatus cornu_train_on_batch_many(CornuModel *model, const CornuArray *x, const CornuArray *y,
                                       double *values)
 {
     CORNU__NEED(x);
-    CORNU__NEED(y);
+    CORNU__TRY(need_y(model, y));
     CORNU__WITHIN(model, "cornu_train_on_batch_many",
                   on_batch(model, CORNU_STEP_TRAIN, &(CornuArrays){ .x = x, .y = y }, values));
 }
@@ -388,7 +408,7 @@ CornuStatus cornu_test_on_batch_many(CornuModel *model, const CornuArray *x, con
                                      double *values)
 {
     CORNU__NEED(x);
-    CORNU__NEED(y);
+    CORNU__TRY(need_y(model, y));
     CORNU__WITHIN(model, "cornu_test_on_batch_many",
                   on_batch(model, CORNU_STEP_TEST, &(CornuArrays){ .x = x, .y = y }, values));
 }

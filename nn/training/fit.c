@@ -154,7 +154,7 @@ static CornuStatus train_execution(Fit *fit, const CornuBatch *batch)
         CornuStep  *step;
         CornuArray  cut[CORNU_MAX_COMPONENTS];
         CornuBatch  own = *batch;
-        for (int i = 0; i < batch->count && cornu__model_mixes_rows(fit->model); i++) {
+        for (int i = 0; i < batch->count && cornu__model_cuts_batches(fit->model); i++) {
             cut[i] = batch->arrays[i];
             cut[i].type.shape.extent[0] = batch->valid;   /* no row is padded */
             own.arrays = cut;
@@ -253,15 +253,18 @@ static CornuStatus run_epoch(Fit *fit)
 
 CornuStatus cornu__training_prepare(CornuModel *model, CornuStep **step)
 {
-    const CornuDataset *dataset = model->training->loader->dataset;
-    CornuArray          arrays[CORNU_MAX_COMPONENTS];
-    for (int i = 0; i < cornu_dataset_components(dataset); i++) {
-        arrays[i] = cornu_array_from(NULL, cornu__rows_of(cornu_dataset_type(dataset, i),
-                                                          cornu_dataset_batch_size(dataset)));
-    }
-    const CornuBatch  batch = { .arrays = arrays, .count = cornu_dataset_components(dataset) };
-    const CornuArrays all = cornu__batch_arrays(model, &batch);
-    return cornu__step(model, CORNU_STEP_TRAIN, &all, step);
+    return cornu__step_of(model, CORNU_STEP_TRAIN, model->training->loader, step);
+}
+
+/* The logs of a model's own step are known once it has been recorded. */
+static CornuStatus record_own(Fit *fit)
+{
+    CornuModel *model = fit->model;
+    CornuStep  *step;
+    if (cornu__model_has_own(model, CORNU_STEP_TRAIN))
+        CORNU__TRY(cornu__step_of(model, CORNU_STEP_TRAIN, &fit->train, &step));
+    if (!fit->validation.dataset || !cornu__model_has_own(model, CORNU_STEP_TEST)) return CORNU_OK;
+    return cornu__step_of(model, CORNU_STEP_TEST, &fit->validation, &step);
 }
 
 static int64_t epochs_of(const CornuFitConfig *config)
@@ -299,6 +302,7 @@ static CornuStatus run_fit(Fit *fit)
     CORNU__TRY(cornu__callback_list_open(&fit->callbacks, config->written, config->verbose,
         (CornuParams){ .epochs = epochs, .steps = cornu__data_loader_steps(&fit->train),
                        .validates = fit->validation.dataset != NULL }));
+    CORNU__TRY(record_own(fit));
     CORNU__TRY(cornu__logs_open(&fit->logs, model, true, false));
     CORNU__TRY(cornu__logs_open(&fit->epoch_logs, model, true, true));
     CORNU__TRY(cornu__logs_open(&fit->test_logs, model, false, true));

@@ -4,6 +4,7 @@
 #include "../metrics/metric_internal.h"
 #include "../model/compiled_internal.h"
 #include "../optimizers/optimizer_internal.h"
+#include "own_step_internal.h"
 #include "pipeline_step_internal.h"
 
 static CornuStatus make_state(CornuModel *model, CornuTracked *tracked, const char *name,
@@ -18,8 +19,7 @@ static CornuStatus make_state(CornuModel *model, CornuTracked *tracked, const ch
     return tracked->host[i].data ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-/* Creates the states of a tracked value in the first step, where they are known. All or none. */
-static CornuStatus make_states(CornuModel *model, CornuTracked *tracked, const char *name)
+CornuStatus cornu__make_states(CornuModel *model, CornuTracked *tracked, const char *name)
 {
     if (tracked->state_count > 0) return CORNU_OK;
     const int count = tracked->metric ? tracked->metric->state_count : 2;
@@ -35,8 +35,7 @@ static CornuStatus make_states(CornuModel *model, CornuTracked *tracked, const c
     return status;
 }
 
-/* Records the update of the states of a tracked value. */
-static CornuStatus track(CornuModel *model, CornuTracked *tracked, const char *name,
+CornuStatus cornu__track(CornuModel *model, CornuTracked *tracked, const char *name,
                          CornuTensor *loss_values, const CornuMetricCall *call)
 {
     CornuMetric *metric = tracked->metric;
@@ -44,7 +43,7 @@ static CornuStatus track(CornuModel *model, CornuTracked *tracked, const char *n
     if (metric && metric->build)
         CORNU__TRY(metric->build(metric, cornu_tensor_shape(call->y_true),
                                  cornu_tensor_shape(call->y_pred)));
-    CORNU__TRY(make_states(model, tracked, name));
+    CORNU__TRY(cornu__make_states(model, tracked, name));
     CornuGraph *graph = cornu_tensor_graph(call->y_pred);
     for (int i = 0; i < tracked->state_count; i++)
         old[i] = cornu_read(graph, tracked->states[i]);
@@ -74,7 +73,7 @@ static CornuStatus track_norm(CornuModel *model, CornuGraph *graph, CornuTensor 
 {
     CornuTracked *tracked = model->gradient_norm;
     if (!tracked) return CORNU_OK;
-    CORNU__TRY(make_states(model, tracked, tracked->name));
+    CORNU__TRY(cornu__make_states(model, tracked, tracked->name));
     cornu_graph_scope(graph, tracked->name);
     CornuTensor *norm = cornu_optimizer_gradient_norm(model->optimizer, graph, d_w);
     CornuTensor *counts = model->optimizer->scales_loss ? cornu_op_is_finite(norm) : NULL;
@@ -89,10 +88,10 @@ static CornuStatus track_norm(CornuModel *model, CornuGraph *graph, CornuTensor 
     return CORNU_OK;
 }
 
-static CornuStatus record_gradients(CornuModel *model, CornuStep *step, CornuTensor *loss)
+CornuStatus cornu__record_gradients(CornuModel *model, CornuStep *step, CornuOptimizer *optimizer,
+                                    CornuTensor *loss)
 {
-    CornuGraph     *graph = step->graph;
-    CornuOptimizer *optimizer = model->optimizer;
+    CornuGraph *graph = step->graph;
     if (optimizer->count == 0) return CORNU_OK;   /* statistics and states may move */
     const size_t  count = (size_t)optimizer->count;
     CornuTensor **w = cornu__allocate(2 * count, sizeof(CornuTensor *));
@@ -103,18 +102,11 @@ static CornuStatus record_gradients(CornuModel *model, CornuStep *step, CornuTen
     CornuStatus  status = scaled ? cornu_gradients(scaled, w, optimizer->count, d_w)
                                  : cornu_error_take();
     if (!status && step->pipeline) status = cornu__pipeline_sum(model, step, &graph, d_w);
-    if (!status) status = track_norm(model, graph, d_w);
+    if (!status && optimizer == model->optimizer) status = track_norm(model, graph, d_w);
     if (!status) status = cornu_optimizer_apply(optimizer, graph, d_w);
     cornu__release(w);
     return status;
 }
-
-/* The losses of the outputs in a step. */
-typedef struct {
-    CornuMetricCall call[CORNU_MAX_MODEL_TENSORS];
-    CornuTensor    *shown[CORNU_MAX_MODEL_TENSORS];   /* values that the logs show the mean of */
-    CornuTensor    *loss, *shown_loss;                /* of all of them */
-} Losses;
 
 /* The sample weights of an output, f32, or NULL. */
 static CornuTensor *weights_of(const CornuStep *step, int output)
@@ -126,7 +118,7 @@ static CornuTensor *weights_of(const CornuStep *step, int output)
 /* Records one output's loss, if it has one. Even where masks or a reduction give batches of one
  * size different weights, Keras averages the logged loss over batches by their number of rows. */
 static CornuStatus record_output(CornuModel *model, const CornuStep *step, int i,
-                                 CornuTensor *mask, Losses *losses)
+                                 CornuTensor *mask, CornuStepLosses *losses)
 {
     const CornuLoss *loss = model->losses[i];
     const double     weight = model->loss_weights[i];
@@ -166,39 +158,54 @@ static bool are_classes(const CornuModel *model, int i, CornuType y)
     return whole && cornu_dtype_is_float(y.dtype);
 }
 
+CornuStatus cornu__record_losses(CornuModel *model, CornuStep *step, CornuTensor *const *masks,
+                                 CornuTensor *added, CornuStepLosses *losses)
+{
+    *losses = (CornuStepLosses){ .loss = NULL };
+    for (int i = 0; i < step->y_count; i++)
+        step->whole[i] = are_classes(model, i, step->y_types[i]);
+    for (int i = 0; i < step->y_count; i++)
+        CORNU__TRY(record_output(model, step, i, masks[i], losses));
+    if (!losses->loss && !added)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: compiled without .loss", model->base.name);
+    if (!losses->loss) losses->loss = added;
+    else if (added) losses->loss = cornu_op_add(losses->loss, added);
+    const bool alone = step->y_count == 1 && model->loss_weights[0] == 1.0 && !added;
+    losses->shown_loss = alone ? losses->shown[0] : per_row(step, losses->loss, &losses->call[0]);
+    return losses->shown_loss ? CORNU_OK : cornu_error_take();
+}
+
+CornuStatus cornu__track_compiled(CornuModel *model, const CornuStep *step,
+                                  const CornuStepLosses *losses, bool with_losses)
+{
+    for (int i = 0; i < model->tracked_count; i++) {
+        CornuTracked   *tracked = &model->tracked[i];
+        const int       of = tracked->output < 0 ? 0 : tracked->output;
+        if (tracked == model->gradient_norm || tracked->own || (!tracked->metric && !with_losses))
+            continue;
+        CornuMetricCall call = losses->call[of];
+        if (!tracked->metric) call.mask = NULL;
+        if (!tracked->weighted) call.weight = NULL;
+        if (step->pipeline) call.count = cornu_op_all_reduce(step->count);
+        cornu_graph_scope(step->graph, tracked->name);
+        CORNU__TRY(cornu__track(model, tracked, tracked->name,
+                                tracked->output < 0 ? losses->shown_loss : losses->shown[of],
+                                &call));
+    }
+    cornu_graph_scope(step->graph, NULL);
+    return CORNU_OK;
+}
+
 /* added: the sum that layers add to the loss, or NULL. Keras averages the total loss over batches
  * by their number of rows, too. */
 CornuStatus cornu__compiled_record(CornuModel *model, CornuStep *step, CornuTensor *const *masks,
                                    CornuTensor *added)
 {
-    CornuGraph *graph = step->graph;
-    Losses      losses = { .loss = NULL };
-    for (int i = 0; i < step->y_count; i++)
-        step->whole[i] = are_classes(model, i, step->y_types[i]);
-    cornu_graph_scope(graph, "loss");
-    for (int i = 0; i < step->y_count; i++)
-        CORNU__TRY(record_output(model, step, i, masks[i], &losses));
-    if (!losses.loss && !added)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: compiled without .loss", model->base.name);
-    if (!losses.loss) losses.loss = added;
-    else if (added) losses.loss = cornu_op_add(losses.loss, added);
-    const bool alone = step->y_count == 1 && model->loss_weights[0] == 1.0 && !added;
-    losses.shown_loss = alone ? losses.shown[0] : per_row(step, losses.loss, &losses.call[0]);
-    if (!losses.shown_loss) return cornu_error_take();
-    for (int i = 0; i < model->tracked_count; i++) {
-        CornuTracked   *tracked = &model->tracked[i];
-        const int       of = tracked->output < 0 ? 0 : tracked->output;
-        if (tracked == model->gradient_norm) continue;
-        CornuMetricCall call = losses.call[of];
-        if (!tracked->metric) call.mask = NULL;
-        if (!tracked->weighted) call.weight = NULL;
-        if (step->pipeline) call.count = cornu_op_all_reduce(step->count);
-        cornu_graph_scope(graph, tracked->name);
-        CORNU__TRY(track(model, tracked, tracked->name,
-                         tracked->output < 0 ? losses.shown_loss : losses.shown[of], &call));
-    }
-    cornu_graph_scope(graph, NULL);
+    CornuStepLosses losses;
+    cornu_graph_scope(step->graph, "loss");
+    CORNU__TRY(cornu__record_losses(model, step, masks, added, &losses));
+    CORNU__TRY(cornu__track_compiled(model, step, &losses, true));
     if (step->mode != CORNU_STEP_TRAIN) return CORNU_OK;
-    CORNU__TRY(record_gradients(model, step, losses.loss));
+    CORNU__TRY(cornu__record_gradients(model, step, model->optimizer, losses.loss));
     return step->pipeline ? cornu__pipeline_finish(model, step) : CORNU_OK;
 }

@@ -26,6 +26,7 @@
 static const char *input_name(const CornuModel *model, int i)
 {
     CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
+    if (cornu__model_has_own_data(model)) return "x";
     return cornu__model_fed(model, fed) > 1 ? cornu_layer_name(fed[i]->node->layer) : "x";
 }
 
@@ -62,21 +63,25 @@ static CornuStatus adapt(const CornuModel *model, int input, const CornuSymbol *
     return CORNU_OK;
 }
 
-/* Converts to f32 on the device, and scales integers unless they are indices. An input of whole
- * numbers takes no NaN. */
-static CornuTensor *convert_input(const CornuModel *model, const CornuSymbol *symbol,
-                                  CornuTensor *x, CornuShape shape)
+/* An input of whole numbers takes no NaN. */
+CornuTensor *cornu__model_convert_input(const CornuModel *model, int i, CornuTensor *x)
 {
-    const int  i = input_number(model, symbol);
-    const bool whole = !cornu_dtype_is_float(cornu_tensor_type(x).dtype);
-    x = cornu_op_reshape(x, shape);
-    if (i < 0) return x;
-    const CornuInputLayer *input = (CornuInputLayer *)symbol->node->layer;
+    if (!x) return NULL;
+    const bool             whole = !cornu_dtype_is_float(cornu_tensor_type(x).dtype);
+    const CornuInputLayer *input = (CornuInputLayer *)model->inputs[i]->node->layer;
     if (!cornu_dtype_is_float(input->dtype)) x = cornu__refuse_nan(NULL, x);
     if (input->dtype != CORNU_F32) return cornu_op_convert(x, input->dtype);
     if (whole && cornu__model_takes_integers(model, i)) return x;
     CornuTensor *y = cornu_op_convert(x, CORNU_F32);
     return whole && input->scale != 1.0 ? cornu_op_scale(y, input->scale) : y;
+}
+
+static CornuTensor *convert_input(const CornuModel *model, const CornuSymbol *symbol,
+                                  CornuTensor *x, CornuShape shape)
+{
+    const int i = input_number(model, symbol);
+    x = cornu_op_reshape(x, shape);
+    return i < 0 ? x : cornu__model_convert_input(model, i, x);
 }
 
 /* ---- Forward ---- */
@@ -169,6 +174,13 @@ static CornuTensor *forward(CornuModel *model, CornuStep *step, CornuTensor **ma
         .loss = step->mode == CORNU_STEP_PREDICT ? NULL : added,
         .iteration = iteration ? cornu_read(step->graph, iteration) : NULL }, step->predictions,
         masks);
+}
+
+/* Whether the data of a step of this mode are not the model's inputs and outputs. */
+static bool has_own_data(const CornuModel *model, CornuStepMode mode)
+{
+    return cornu__model_has_own_data(model) &&
+           (mode != CORNU_STEP_PREDICT || cornu__model_has_own(model, mode));
 }
 
 static CornuStatus check_rows(const CornuModel *model, const CornuStep *step, CornuType array,
@@ -287,7 +299,7 @@ static CornuStatus share_rows(const CornuModel *model, CornuStep *step)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: a batch of %lld rows for %d shards, expected at "
                            "least one row for each", model->base.name, (long long)batch,
                            step->shards);
-    step->together = !cornu__step_runs_once(step) &&
+    step->together = !cornu__step_runs_once(step) && !has_own_data(model, step->mode) &&
                      (cornu__model_mixes_rows(model) || cornu__model_runs_once(model));
     if (step->together && step->shards > 1)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: rows depend on each other: %s. Expected a "
@@ -314,6 +326,17 @@ static CornuStatus finish_predictions(CornuStep *step)
     return CORNU_OK;
 }
 
+/* Of a step that is not the model's own beside one that is. */
+static CornuStatus check_own_data(const CornuModel *model, const CornuStep *step)
+{
+    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
+    const int    wanted = cornu__model_fed(model, fed);
+    if (step->x_count == wanted && step->y_count == model->output_count) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: a batch has %d arrays x and %d y, expected those "
+                       "of %d inputs and %d outputs: the step is not its own", model->base.name,
+                       step->x_count, step->y_count, wanted, model->output_count);
+}
+
 static CornuStatus record_step(CornuModel *model, CornuStep *step)
 {
     if (!cornu__model_is_function(model)) CORNU__TRY(share_rows(model, step));
@@ -322,6 +345,12 @@ static CornuStatus record_step(CornuModel *model, CornuStep *step)
     cornu_graph_watch(step->graph, model->debug_nans);
     cornu_graph_set_concurrent(step->graph, step->concurrent);
     CORNU__TRY(make_inputs(model, step));
+    if (cornu__model_has_own(model, step->mode)) {
+        CORNU__TRY(model->when_compiled->own(model, step));
+        step->stateful = cornu__layer_has_states(&model->base);
+        return step->mode == CORNU_STEP_PREDICT ? finish_predictions(step) : CORNU_OK;
+    }
+    if (has_own_data(model, step->mode)) CORNU__TRY(check_own_data(model, step));
     CornuTensor *masks[CORNU_MAX_MODEL_TENSORS] = { NULL };
     CornuTensor *added = NULL;
     if (!forward(model, step, masks, &added)) return cornu_error_take();
@@ -367,10 +396,14 @@ static CornuStep *new_step(const CornuModel *model, CornuStepMode mode, const Co
 {
     CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
     CornuStep   *step = cornu__allocate(1, sizeof *step);
+    const bool   own = has_own_data(model, mode);
     if (!step) return NULL;
-    *step = (CornuStep){ .mode = mode, .fed_count = -1, .x_count = cornu__model_fed(model, fed),
-                         .y_count = model->output_count, .concurrent = concurrent,
-                         .once = mode == CORNU_STEP_PREDICT && cornu__model_runs_once(model) };
+    *step = (CornuStep){ .mode = mode, .fed_count = -1, .concurrent = concurrent,
+                         .x_count = own ? cornu__model_xs(model) : cornu__model_fed(model, fed),
+                         .y_count = own && mode != CORNU_STEP_PREDICT ? cornu__model_ys(model)
+                                                                      : model->output_count,
+                         .once = mode == CORNU_STEP_PREDICT && !own &&
+                                 cornu__model_runs_once(model) };
     for (int i = 0; i < step->x_count; i++) step->x_types[i] = arrays->x[i].type;
     if (mode == CORNU_STEP_PREDICT) return step;
     for (int i = 0; i < step->y_count; i++) step->y_types[i] = arrays->y[i].type;
@@ -422,6 +455,15 @@ static CornuStatus make(CornuModel *model, CornuStep *step, const CornuArrays *a
     return CORNU_OK;
 }
 
+/* The data say nothing of the model's inputs. */
+static CornuStatus ready_for_own(CornuModel *model)
+{
+    if (model->ready) return CORNU_OK;
+    if (model->base.built) return cornu__model_make_variables(model);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: has no input shape yet, and the data of its own "
+                       "step are not its input; cornu_model_build comes first", model->base.name);
+}
+
 /* A step that predicts needs no optimizer or loss, so that the model need not be compiled. */
 static CornuStatus get_ready(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays)
 {
@@ -430,6 +472,7 @@ static CornuStatus get_ready(CornuModel *model, CornuStepMode mode, const CornuA
                                                                                 : "evaluation"));
     CORNU__TRY(mode == CORNU_STEP_PREDICT ? cornu__model_prepare_to_predict(model)
                                           : cornu__model_check_compiled(model));
+    if (has_own_data(model, mode)) return ready_for_own(model);
     CORNU__TRY(cornu__model_ready(model, arrays->x[0].type));
     CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
     CornuType    types[CORNU_MAX_MODEL_TENSORS];
@@ -445,11 +488,22 @@ CornuStatus cornu__step_make(CornuModel *model, CornuStepMode mode, const CornuA
     CornuStep *fresh = new_step(model, mode, arrays, concurrent);
     if (!fresh) return CORNU_ERR_MEMORY;
     CornuStatus status = CORNU_OK;
-    if (mode == CORNU_STEP_TRAIN && model->pipeline) status = model->when_compiled->pipeline(fresh);
+    if (mode == CORNU_STEP_TRAIN && model->pipeline)
+        status = cornu__model_has_own(model, mode)
+               ? cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: pipeline_parallel of a step of its own, "
+                             "expected one of .loss", model->base.name)
+               : model->when_compiled->pipeline(fresh);
     if (!status) status = make(model, fresh, arrays);
     if (status) cornu__step_free(fresh);
     else *step = fresh;
     return status;
+}
+
+/* Whether the model's own data have changed since: other numbers of arrays. */
+static bool has_other_counts(const CornuModel *model, const CornuStep *step)
+{
+    return has_own_data(model, step->mode) && step->mode != CORNU_STEP_PREDICT &&
+           (step->x_count != cornu__model_xs(model) || step->y_count != cornu__model_ys(model));
 }
 
 static CornuStatus find_or_make(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
@@ -457,7 +511,9 @@ static CornuStatus find_or_make(CornuModel *model, CornuStepMode mode, const Cor
 {
     CORNU__TRY(get_ready(model, mode, arrays));
     CornuStep *old = model->steps;
-    while (old && (old->mode != mode || !cornu__step_takes(old, arrays))) old = old->next;
+    while (old && (old->mode != mode || has_other_counts(model, old) ||
+                   !cornu__step_takes(old, arrays)))
+        old = old->next;
     if (old && cornu_graph_is_current(old->graph)) {
         use(model, old);
         *step = old;
@@ -488,6 +544,8 @@ CornuStatus cornu__model_check_single(const CornuModel *model)
 {
     CORNU__TRY(cornu__model_check(model));
     if (model->input_count == 1 && model->output_count == 1) return CORNU_OK;
+    if (cornu__model_has_own_data(model) && model->own->xs == 1 && model->own->ys < 2)
+        return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s has %d inputs and %d outputs, expected one of each; "
                        "call the function that ends in _many", model->base.name,
                        model->input_count, model->output_count);

@@ -26,6 +26,10 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays
 CornuStatus cornu__step_make(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
                              bool concurrent, CornuStep **step);
 
+/* Input i of the model from data: f32, or the input's own dtype; scales integers unless they are
+ * indices. */
+CornuTensor *cornu__model_convert_input(const CornuModel *model, int i, CornuTensor *x);
+
 /* Whether the step is for batches of these types. */
 bool cornu__step_takes(const CornuStep *step, const CornuArrays *arrays);
 
@@ -137,6 +141,7 @@ typedef struct {
     int64_t       default_batch_size;
     int64_t       min_batch_rows;  /* the rows of a batch even where there are fewer in all */
     bool          takes_all;   /* of a model whose rows depend on each other, all rows by default */
+    bool          predicts;    /* the data are of the model's inputs, also if its step has others */
     bool          few_sizes;   /* round fewer rows up, to min_batch_rows times a power of two */
     int64_t       steps;       /* 0: a whole pass */
     bool          shuffle;
@@ -174,6 +179,10 @@ int64_t cornu__execution_end(const CornuModel *model, const CornuDataLoader *loa
 /* Feeds the step with a batch of this loader. */
 CornuStatus cornu__data_loader_feed(CornuDataLoader *loader, CornuStep *step,
                                     const CornuArrays *arrays, int64_t valid);
+
+/* The step for batches of this loader. */
+CornuStatus cornu__step_of(CornuModel *model, CornuStepMode mode, const CornuDataLoader *loader,
+                           CornuStep **step);
 
 /* cornu__step_run on the batch just fed; and until all steps have ended. An error about a value
  * names the element of the data set. */

@@ -26,12 +26,17 @@ static CornuTensor *whole_value(CornuGraph *graph, CornuVariable *whole)
     return whole->spread == CORNU_SLICED ? cornu_op_all_gather(value, NULL) : value;
 }
 
-/* The entry of a part, made on first use; NULL with a pending error. */
+/* The entry of a part, made on first use, with its value as cornu_read has it; NULL with a pending
+ * error. */
 static CornuGraphPart *part_of(CornuGraph *graph, CornuVariable *variable)
 {
     const int known = cornu__lookup_find(&graph->part_of, variable);
-    if (known >= 0) return &graph->parts[known];
+    if (known >= 0 && graph->parts[known].value) return &graph->parts[known];
     CornuTensor *value = cornu_part(whole_value(graph, variable->whole), variable);
+    if (value && known >= 0) {
+        graph->parts[known].value = value;
+        return &graph->parts[known];
+    }
     if (!value || cornu__reserve(&graph->parts, &graph->part_space, graph->part_count, 1,
                                  sizeof *graph->parts) ||
         cornu__lookup_set(&graph->part_of, variable, graph->part_count))
@@ -55,6 +60,9 @@ CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable)
         const CornuGraphPart *part = part_of(graph, variable);
         return part ? part->value : NULL;
     }
+    const int assigned = graph->sequential ? cornu__lookup_find(&graph->assignment_of, variable)
+                                           : -1;
+    if (assigned >= 0) return graph->assignments[assigned].tensor;
     const int known = cornu__lookup_find(&graph->input_of, variable);
     if (known >= 0 && known < graph->input_count && graph->inputs[known].variable == variable)
         return cornu__tensor(graph, graph->program->inputs[known]);
@@ -85,17 +93,27 @@ static CornuStatus assign_part(CornuGraph *graph, CornuVariable *part, CornuTens
     CornuGraphPart *own = part_of(graph, part);
     CornuTensor    *old = own ? whole_value(graph, whole) : NULL;
     CornuTensor   **values = cornu__allocate((size_t)whole->segment_count, sizeof(CornuTensor *));
-    if (old && values) own->assigned = tensor;
+    if (old && values && !graph->sequential) own->assigned = tensor;
     for (int i = 0; i < whole->segment_count && old && values; i++) {
         const CornuSegment *segment = &whole->segments[i];
         const int part = segment->part ? cornu__lookup_find(&graph->part_of, segment->part) : -1;
         if (part >= 0) values[i] = graph->parts[part].assigned;
+        if (graph->sequential && segment->part == own->part) values[i] = tensor;
         if (!values[i]) values[i] = elements(old, segment->first, segment->count);
     }
     CornuTensor *packed = old && values ? cornu_pack(whole, values) : NULL;
     if (packed && whole->spread == CORNU_SLICED) packed = cornu_op_shard_slice(packed, NULL);
     cornu__release(values);
-    return packed ? cornu_assign(whole, packed) : cornu_error_take();
+    CORNU__TRY(packed ? cornu_assign(whole, packed) : cornu_error_take());
+    if (graph->sequential) own->value = tensor;
+    return CORNU_OK;
+}
+
+/* Parts of a variable that has been assigned are cut anew when they are read next. */
+static void forget_parts(CornuGraph *graph, const CornuVariable *whole)
+{
+    for (int i = 0; i < graph->part_count && graph->sequential; i++)
+        if (graph->parts[i].whole == whole) graph->parts[i].value = NULL;
 }
 
 CornuStatus cornu_assign(CornuVariable *variable, CornuTensor *tensor)
@@ -117,6 +135,7 @@ CornuStatus cornu_assign(CornuVariable *variable, CornuTensor *tensor)
         return status;
     }
     graph->assignment_version++;
+    if (variable->segments) forget_parts(graph, variable);
     const int known = cornu__lookup_find(&graph->assignment_of, variable);
     if (known >= 0) {
         graph->assignments[known].tensor = tensor;

@@ -43,6 +43,7 @@ said() { # said NAME
         own_model) echo 'val_accuracy: (1|0\.9)' ;;
         own_layer) echo '^y = (1\.9|2\.0).* x \+ (0\.9|1\.0)' ;;
         own_op) echo ' native ' ;;
+        own_step) echo '^Loss: [1-3][0-9][0-9]\.' ;;
         functional) echo '^Comparisons: (1|0\.[89])' ;;
         transfer) echo 'has not seen: (1|0\.[6-9])' ;;
         image_folder) echo '^Validation accuracy: (1|0\.9)' ;;

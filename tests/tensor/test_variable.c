@@ -258,6 +258,48 @@ static void wrong_parts_are_refused(void **state)
     cornu_device_close(device);
 }
 
+/* A sequential graph reads what was assigned before: a part, the whole that it is in, and a variable
+ * by itself; gradients are by the value that was read. */
+static void sequential_reads_follow_assignments(void **state)
+{
+    (void)state;
+    static const CornuSpread spreads[] = { CORNU_SHARED, CORNU_SLICED };
+    for (int k = 0; k < 4; k++) {
+        CornuDevice   *device = made(cornu_device_open("cpu", .shards = k / 2 + 1));
+        CornuVariable *v[PARTS], *alone;
+        make_parts(device, v);
+        CornuVariable *whole = made(cornu_variable_pack(v, PARTS, spreads[k % 2], "whole"));
+        alone = made(cornu_variable_create(device, cornu_scalar(CORNU_F32), "alone"));
+        expect_ok(cornu_variable_set(alone, 2.0));
+        CornuGraph *graph = made(cornu_graph_create(device));
+        cornu_graph_set_sequential(graph);
+        CornuTensor *first = made(cornu_read(graph, v[0]));
+        assert_ptr_equal(cornu_read(graph, v[0]), first);
+        expect_ok(cornu_assign(v[0], cornu_op_shift(first, 100.0)));
+        expect_ok(cornu_assign(v[0], cornu_op_shift(cornu_read(graph, v[0]), 100.0)));
+        CornuTensor *all = made(cornu_read(graph, whole));   /* of a slice its shard's elements */
+        expect_ok(cornu_assign(whole, cornu_op_shift(all, 1000.0)));
+        expect_ok(cornu_assign(v[1], cornu_op_shift(cornu_read(graph, v[1]), 5.0)));
+        expect_ok(cornu_assign(alone, cornu_op_square(cornu_read(graph, alone))));
+        CornuTensor *w = made(cornu_read(graph, alone)), *d_w;   /* 4, of which w^2 has 8 */
+        assert_ptr_equal(cornu_read(graph, alone), w);
+        assert_ptr_equal(cornu_read_assigned(graph, alone), w);
+        expect_ok(cornu_gradients(cornu_op_square(w), &w, 1, &d_w));
+        expect_ok(cornu_assign(alone, d_w));
+        expect_ok(cornu_run(graph, NULL, 0, NULL));
+        expect_values(v[0], 0, 1210.0f);
+        expect_values(v[1], 1, 1025.0f);
+        expect_values(v[2], 2, 1030.0f);
+        double value;
+        expect_ok(cornu_variable_get(alone, &value));
+        assert_true(value == 8.0);
+        cornu_graph_free(graph);
+        cornu_variable_free(alone);
+        free_parts(v);
+        cornu_device_close(device);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +308,7 @@ int main(void)
         cmocka_unit_test(an_outdated_graph_is_refused),
         cmocka_unit_test(parts_are_assigned),
         cmocka_unit_test(parts_swap_values),
+        cmocka_unit_test(sequential_reads_follow_assignments),
         cmocka_unit_test(packing_allocates_memory),
         cmocka_unit_test(wrong_parts_are_refused),
     };

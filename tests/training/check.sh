@@ -120,6 +120,7 @@ example() { # example NAME least|most WANTED TEXT
 example mnist_cnn least 0.991 "Test accuracy"
 example fashion_mnist_cnn least 0.91 "Test accuracy"
 example custom_loop least 0.983 "Test accuracy"
+example own_step most 130 "Loss"
 example functional least 0.965 "Sums"
 example transfer least 0.88 "has not seen"
 example own_loss least 1.95 "y ="

@@ -1,0 +1,19 @@
+/* Objects of the caller's among the arguments that are read from JSON. */
+#ifndef CORNU_NN_OWN_OBJECTS_H
+#define CORNU_NN_OWN_OBJECTS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* For languages whose losses, metrics, schedules, initializers, regularizers and constraints are
+ * functions: in JSON that this thread reads until the next call, {"class_name": "__own__",
+ * "config": i} is objects[i], a pointer to what its place takes: CornuLoss (taken), CornuMetric (taken), CornuSchedule (taken),
+ * CornuInitializer, CornuRegularizer, CornuConstraint. Files never have them: they are read with
+ * none. The array is the caller's. count 0: none. */
+void cornu_own_objects(void *const *objects, int count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
