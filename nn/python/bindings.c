@@ -32,6 +32,7 @@ typedef struct {
              int64_t (*)[CORNU_MAX_MODEL_TENSORS][CORNU_MAX_RANK]: "i64",              \
              char (*)[sizeof(member)]: "char", char **: "text",                        \
              CornuArray (*)[CORNU_MAX_MODEL_TENSORS]: "CornuArray",                    \
+             CornuType (*)[CORNU_MAX_STATES]: "CornuType",                             \
              const char *(*)[CORNU_MAX_MODEL_TENSORS]: "text",                         \
              CornuLog (*)[CORNU_MAX_ADDED_LOGS]: "CornuLog", default: NAME_OF(&(member)))
 

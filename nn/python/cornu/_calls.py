@@ -90,6 +90,8 @@ def record_model(recording, model, inputs, training=False, mask=None):
     if recording.values is not None and training:
         recording.restores.update((w._address, w) for w in model.non_trainable_weights)
     model._losses = [Value(added.value, recording)] if added.value else []
+    if hasattr(recording, "losses"):        # of a step
+        recording.losses += model._losses
     return [Value(pointer, recording) for pointer in out[:count]]
 
 

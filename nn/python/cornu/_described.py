@@ -33,7 +33,7 @@ def snake_case(name):
 
 def plain(value):
     """A value as JSON has it: objects as Keras' {"class_name", "config"}, arrays as lists."""
-    if isinstance(value, Described):
+    if isinstance(value, Described) and not value.is_own:
         return value.to_dict()
     if hasattr(value, "dtype") and hasattr(value, "tolist"):
         return value.tolist()
@@ -49,15 +49,34 @@ def plain(value):
         return value._cornu_name
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if callable(value) and getattr(collecting, "own", None):
+        return collecting.own(value)
     raise TypeError("%r is not a value that a file can hold: expected a number, a string, a list, "
                     "or an object of this package; or one whose class has get_config"
                     % (value,))
+
+
+class Collecting:
+    """Within it, functions and classes of the program's own become what `own` makes of them."""
+
+    def __init__(self, own):
+        self._own = own
+
+    def __enter__(self):
+        self._before, collecting.own = getattr(collecting, "own", None), self._own
+
+    def __exit__(self, *_):
+        collecting.own = self._before
+
+
+collecting = threading.local()
 
 
 class Described:
     """An object of a class of the library, by its arguments."""
 
     class_name = None
+    is_own = False      # of a class that the program wrote and the library calls
     field_names = ()
 
     def __init__(self, *args, **kwargs):

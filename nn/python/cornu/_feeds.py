@@ -77,10 +77,11 @@ class Feed:
         if len(parts) > 3:
             raise ValueError("a batch has %d parts, expected x, (x, y) or (x, y, sample_weight)"
                              % len(parts))
-        arrays = self._model._ordered("input", parts[0])
-        for part in parts[1:]:
+        given = getattr(self._model, "_given", self._model._ordered)
+        arrays = given("input", parts[0])
+        for what, part in zip(("output", "weight"), parts[1:]):
             if part is not None:
-                arrays = arrays + self._model._ordered("output", part)
+                arrays = arrays + given(what, part)
         arrays = [np.asarray(a) for a in arrays]
         rows = {len(a) if a.ndim else None for a in arrays}
         if len(rows) > 1 or None in rows:

@@ -61,7 +61,8 @@ def clone_model(model: Model) -> Model:
 
 def pickled(model):
     """What unpickled makes a model of: its file's bytes, or its JSON if it is not built."""
-    state = {"compile": model._compiled, "optimizer": model.optimizer, "device": model._device}
+    state = {"compile": model._compiled, "optimizer": model.optimizer, "device": model._device,
+             "again": model._again}
     if state["compile"] and "optimizer" not in state["compile"]:    # it came from a file
         state["compile"] = dict(model.get_compile_config(), **state["compile"])
     if not model.built:
@@ -90,7 +91,9 @@ def unpickled(cls, state):
 
 
 def _compiled_again(model, state):
-    if state["compile"]:
+    if state["again"]:      # functions and classes of the program's own are pickled by name
+        model.compile(**state["again"])
+    elif state["compile"]:
         model._compile(state["compile"], state["device"])
         model._compiled, model._device = state["compile"], state["device"]
         model.optimizer = state["optimizer"]

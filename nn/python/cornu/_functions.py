@@ -11,7 +11,7 @@ from . import _arrays as arrays
 from ._arrays import dtype_number
 from ._described import Described, unique_name
 from ._library import Owned, lib, struct
-from ._operators import users_line
+from ._operators import operate, users_line
 from ._values import (_NARROWER, Array, Compiled, Counter, Readable, Recording, Same, Value,
                       current, record, recorded, state, to_array)
 
@@ -63,6 +63,8 @@ class Variable(Readable):
         return self._owned.address
 
     def _read(self, recording):
+        if id(self) in recording.bound:
+            return recording.bound[id(self)]
         if self._owned is not None:
             recording.use(self._device)
         return recording.read(self._on(recording), self._owned)
@@ -116,6 +118,9 @@ class Variable(Readable):
         if value.shape != self.shape:
             raise ValueError("%s has the shape %s, a value of %s is assigned; in %s"
                              % (self.name, self.shape, value.shape, users_line()))
+        if id(self) in recording.bound:
+            recording.bound[id(self)] = operate("cast", value, self.dtype)
+            return self
         self._read(recording)
         assign_in(recording, self._owned.address, value, self.dtype, self)
         return self
@@ -166,7 +171,7 @@ def assign_in(recording, variable, value, dtype, owner):
     pointer = value.pointer
     if value.dtype != dtype:
         pointer = lib.cornu_op_convert(pointer, dtype_number(dtype))
-    lib.cornu_assign(variable, pointer)
+    lib.cornu_assign(variable, recording.settled(pointer))
     recording.kept.append(owner)
     if recording.values is not None:
         recording.assigns = True

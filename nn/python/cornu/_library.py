@@ -12,6 +12,7 @@ import ctypes.util
 import json
 import os
 import sys
+import threading
 
 from ._errors import error_classes
 
@@ -20,8 +21,8 @@ _SCALARS = {"bool": ctypes.c_bool, "i32": ctypes.c_int32, "u32": ctypes.c_uint32
             "char": ctypes.c_char, "text": ctypes.c_char_p, "pointer": ctypes.c_void_p,
             "status": ctypes.c_uint32, "void": None}
 # Results that may be NULL, and statuses that are values.
-_MAY_BE_NULL = {"cornu_as_model", "cornu_traced_layer", "cornu_model_optimizer", "cornu_model_note",
-                "cornu_optimizer_iteration"}
+_MAY_BE_NULL = {"cornu_as_model", "cornu_model_device", "cornu_model_loss", "cornu_model_note",
+                "cornu_model_optimizer", "cornu_optimizer_iteration", "cornu_traced_layer"}
 _VALUES = {"cornu_error_status", "cornu_error_take"}
 
 
@@ -79,6 +80,7 @@ class _Library:
         self.dtypes = described["dtypes"]
         self.statuses = described["statuses"]
         self.errors = error_classes(self.statuses)
+        self._carried = threading.local()
         self._layouts, self._structs = described["structs"], {}
         self._types, self._slow = described["functions"], set(described["slow"])
 
@@ -157,10 +159,35 @@ class _Library:
             self.fail(status)
         return result
 
+    def carry(self, error, status):
+        """Fails, in a function that the library calls, by an exception: the call of the library
+        that this ends raises it."""
+        text = "%s: %s" % (type(error).__name__, str(error)[:100])
+        self._carried.last = (text, error)
+        self.cornu_error_raise(status, text)
+
+    def carry_late(self, error):
+        """The same in a function that cannot fail: raise_late raises it after the call."""
+        self._carried.late = getattr(self._carried, "late", None) or error
+
+    def raise_late(self):
+        error, self._carried.late = getattr(self._carried, "late", None), None
+        if error is not None:
+            raise error
+
+    def _take_carried(self, message):
+        """The exception that ended the call, if one did."""
+        text, error = getattr(self._carried, "last", (None, None))
+        self._carried.last = (None, None)
+        return error if error is not None and text in message else None
+
     def fail(self, status):
         """Raises the error of a status with this thread's last message."""
         from ._spelling import spelt
         message = self.cornu_error_message() or self.statuses[status][1]
+        carried = self._take_carried(message)
+        if carried is not None:
+            raise carried
         raise self.errors[status](spelt(message))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ._described import Described, unique_name
 from ._library import Owned, lib, struct
 from ._calls import call_model
-from ._symbols import Tensor, find_tensor, input_config, set_extents
+from ._symbols import Tensor, find_tensor, input_config, input_tensor, set_extents
 from ._values import Value, current
 from ._feeds import is_feed
 from ._training import Trained, listed
@@ -26,6 +26,7 @@ class Model(Trained, Weighted):
     or a dictionary of them. A subclass may have __init__ and call instead, as a Layer."""
 
     _body = None            # of a subclass with a call of its own
+    _parts = ()             # of a subclass without one: the models that its train_step calls
 
     def __init__(self, inputs=None, outputs=None, name=None, **kwargs):
         if inputs is None and outputs is None and type(self) is not Model:
@@ -64,6 +65,7 @@ class Model(Trained, Weighted):
             self._reset()
 
     def _reset(self):
+        self._again = None      # those of compile, where copies need them
         self._compiling = None  # the arguments of compile, before a subclass becomes a model
         self.optimizer, self._compiled, self._stopping, self.history = None, None, False, None
         self._predicts, self._output_shapes, self._device = False, None, None
@@ -86,7 +88,8 @@ class Model(Trained, Weighted):
         return self._owned.address
 
     def _layer_pointer(self):
-        return self._body._layer_pointer() if self._body else lib.cornu_as_layer(self.pointer)
+        return self._body._layer_pointer() if self._body and not self._parts else \
+            lib.cornu_as_layer(self.pointer)
 
     # ---- Subclasses with a call of their own ----
 
@@ -111,6 +114,26 @@ class Model(Trained, Weighted):
         self._tensors = tensors
         self._compile_known()
 
+    def _make_of_parts(self):
+        """Makes the model of a subclass that has no call, but a train_step that calls models which
+        are its attributes: one with the inputs and outputs of all."""
+        found = [layer for _, layer in self._body._sublayers() if isinstance(layer, Model)]
+        unbuilt = [model.name for model in found if not model.built]
+        if not found or unbuilt:
+            raise ValueError("%s has no method call: expected models with known input shapes as "
+                             "attributes%s" % (self.name, ", but those of %s are not known"
+                                               % ", ".join(unbuilt) if unbuilt else ""))
+        config, ins, outs = struct("CornuModelConfig", name=self.name), [], []
+        for model in found:
+            given = [input_tensor(t.shape[1:], dtype=t.dtype, name="%s_%d" % (model.name, i))
+                     for i, t in enumerate(model.inputs)]
+            ins += given
+            outs += listed(model(given[0] if len(given) == 1 else given))
+        tensors = self._set_tensors(config, "input", ins) + self._set_tensors(config, "output", outs)
+        self._begin(lib.cornu_model_from(ctypes.byref(config)), keep=True)
+        self._parts, self._tensors = found, tensors
+        self._compile_known()
+
     def _unknown(self):
         """Whether the shapes of its data must be known first."""
         return self._body is not None and self._owned is None
@@ -119,11 +142,14 @@ class Model(Trained, Weighted):
         """Compiles as compile was told before the shapes were known."""
         if self._compiling is not None:
             given, self._compiling = self._compiling, None
-            self.compile(**given)
+            Trained.compile(self, **given)      # what a subclass makes of it came before
 
     def _know_data(self, x):
         """The data, by whose shapes a subclass becomes a model."""
         if not self._unknown() or x is None:
+            return x
+        if self._body and type(self).call is Model.call and self._overrides("train_step"):
+            self._make_of_parts()
             return x
         first, x = first_batch(x) if is_feed(x) else (x, x)
         if self._body:

@@ -8,11 +8,14 @@ import numpy as np
 
 from . import callbacks as _callbacks
 from ._arrays import Borrowed, shape_of
-from ._described import plain
+from ._described import Collecting, plain
 from ._feeds import Feed, in_order, is_feed, refuse
 from ._library import lib, struct
+from ._own import Objects, Owner
+from ._steps import Stepped
+from ._values import Again
 from .devices import find as _find_device
-from .optimizers import Optimizer
+from .optimizers import Optimizer, RMSprop
 
 # The model that last put a weight on a device, by the weight's address, while it lives.
 _placed_weights = weakref.WeakValueDictionary()
@@ -31,12 +34,16 @@ def listed(values):
     return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
-class Trained:
+class _Usual(str):
+    """The optimizer where none is given."""
+
+
+class Trained(Stepped):
     """The part of Model that trains and predicts."""
 
     # ---- Compiling ----
 
-    def compile(self, optimizer="rmsprop", loss=None, loss_weights=None, metrics=None,
+    def compile(self, optimizer=_Usual("rmsprop"), loss=None, loss_weights=None, metrics=None,
                 weighted_metrics=None, run_eagerly=False, steps_per_execution=1,
                 jit_compile="auto", auto_scale_loss=True, device=None, gradient_norm=False,
                 debug_nans=False):
@@ -52,23 +59,40 @@ class Trained:
                                if key not in ("self", "__class__")}
             self.optimizer = optimizer
             return
-        config = {"optimizer": plain(optimizer), "loss": plain(loss),
-                  "loss_weights": plain(loss_weights), "metrics": plain(metrics),
-                  "weighted_metrics": plain(weighted_metrics), "run_eagerly": bool(run_eagerly),
+        given = {key: value for key, value in locals().items() if key not in ("self", "__class__")}
+        own = Objects(Owner(self._owned.counted) if self.pointer else None)
+        no_optimizer = optimizer is None or isinstance(optimizer, _Usual)
+        optimizer = "rmsprop" if no_optimizer else optimizer
+        with Collecting(own.schedule):
+            optimizer_config = plain(optimizer)
+        config = {"optimizer": optimizer_config, "loss": plain(own.walk(loss, own.loss)),
+                  "loss_weights": plain(loss_weights),
+                  "metrics": plain(own.walk(metrics, own.metric)),
+                  "weighted_metrics": plain(own.walk(weighted_metrics, own.metric)),
+                  "run_eagerly": bool(run_eagerly),
                   "steps_per_execution": int(steps_per_execution), "jit_compile": jit_compile,
                   "auto_scale_loss": bool(auto_scale_loss), "gradient_norm": bool(gradient_norm),
                   "debug_nans": bool(debug_nans)}
-        self._compile(config, device)
-        self._device = device
-        self.optimizer = optimizer if isinstance(optimizer, Optimizer) else Optimizer._of(optimizer)
-        self.optimizer._model = weakref.ref(self)
+        step = self._make_step(no_optimizer)
+        with own:
+            self._compile(config, device, step)
+        self._owned.counted.own = own, step     # which live as long as the library's model
+        self._own_step, self._device = step, device
+        if step is not None and step.struct.own_updates:
+            self.optimizer = RMSprop()      # its own, if the step uses it
+        else:
+            self.optimizer = optimizer if isinstance(optimizer, Optimizer) else \
+                Optimizer._of(optimizer)
+            self.optimizer._model = weakref.ref(self)
         self._compiled = config
+        self._again = given if own or step is not None else None
 
-    def _compile(self, config, device):
+    def _compile(self, config, device, step=None):
         pointer = _find_device(device) or self._device_of_others()
         if pointer is None and device is None and self._placed is not None:
             pointer = self._placed.address
-        lib.cornu_compile_from_json(self.pointer, json.dumps(config), pointer)
+        lib.cornu_compile_step_from_json(self.pointer, json.dumps(config), pointer,
+                                         step and step.address)
         self._claim_weights()
 
     def _weight_addresses(self):
@@ -84,7 +108,19 @@ class Trained:
                 self._shared = lib.cornu_model_device(other.address)
                 self._owned.needs(other)
                 break
+        if self._shared is None:
+            self._share_with(vars(self).values())
         return self._shared
+
+    def _share_with(self, values):
+        """Models that are attributes, which a step calls, share the device, too."""
+        for value in values:
+            if isinstance(value, (list, tuple)):
+                self._share_with(value)
+            elif isinstance(value, Trained) and value is not self and value._owned is not None and \
+                    self._shared is None and lib.cornu_model_device(value.pointer):
+                self._shared = lib.cornu_model_device(value.pointer)
+                self._owned.needs(value._owned.counted)
 
     def _claim_weights(self):
         for address in self._weight_addresses():
@@ -107,6 +143,17 @@ class Trained:
 
     # ---- Data ----
 
+    def _given(self, what, given):
+        """The arrays of a batch: of an own step in any structure, else of inputs and outputs."""
+        if self._own_step is not None:
+            return self._own_step.arrays(what, given)
+        return self._ordered("output" if what == "weight" else what, given)
+
+    def _to_predict(self, x):
+        """Of an own step, the arrays that predict_step gets; else those of the inputs."""
+        own = self._own_step is not None and self._own_step.struct.predict
+        return self._own_step.arrays("input", x) if own else self._ordered("input", x)
+
     def _ordered(self, what, given):
         """The arrays for inputs or outputs, from one, a list, or a dictionary by their names."""
         if isinstance(given, list) and not any(hasattr(v, "shape") for v in given) and \
@@ -123,7 +170,7 @@ class Trained:
 
     def _lend(self, lent, to, what, given):
         """Sets the array `to` of a config from data."""
-        for i, values in enumerate(self._fitting(to, self._ordered(what, given))):
+        for i, values in enumerate(self._fitting(to, self._given(what, given))):
             to[i] = lent.array(values)
 
     def _fitting(self, to, given):
@@ -135,7 +182,8 @@ class Trained:
     def _lend_data(self, lent, to, x, y, sample_weight):
         """Sets the data of a config, or those of its validation."""
         self._lend(lent, to.xs, "input", x)
-        self._build_for(to.xs)
+        if self._own_step is None:
+            self._build_for(to.xs)
         self._lend(lent, to.ys, "output", y)
         if sample_weight is not None:
             self._lend_weights(lent, to, sample_weight)
@@ -211,10 +259,21 @@ class Trained:
             self._lend_data(lent, config.validation_data, *validation_data[:2],
                             validation_data[2] if len(validation_data) > 2 else None)
         self._stopping = False
-        with _callbacks.Run(self, callbacks, verbose, feeds) as run:
-            run.fill(config.callbacks)
-            self.history = _callbacks.History(lib.cornu_fit_from(ctypes.byref(config)), self)
+        self._running(callbacks, verbose, feeds, config, lambda: setattr(
+            self, "history", _callbacks.History(lib.cornu_fit_from(ctypes.byref(config)), self)))
         return self.history
+
+    def _running(self, callbacks, verbose, feeds, config, run_it):
+        """Calls the library with the callbacks; again where recording a step made variables."""
+        while True:
+            with _callbacks.Run(self, callbacks, verbose, feeds) as run:
+                run.fill(config.callbacks)
+                try:
+                    return run_it()
+                except Again:
+                    pass
+                finally:
+                    lib.raise_late()
 
     def _feed(self, feeds, data, shuffle=False, again=False):
         """The address of a data set of batches, kept in `feeds`."""
@@ -242,18 +301,23 @@ class Trained:
     @property
     def metrics_names(self):
         """"loss", then the metrics: the names of what evaluate returns."""
-        names = [lib.cornu_model_metric_name(self.pointer, i)
-                 for i in range(lib.cornu_model_metric_count(self.pointer))]
-        return names[:-1] if self._compiled and self._compiled["gradient_norm"] else names
+        return self._shown_names(False)
 
-    def _results(self, values, return_dict):
-        names = self.metrics_names
+    def _shown_names(self, training):
+        return [lib.cornu_model_metric_name(self.pointer, i)
+                for i in range(lib.cornu_model_metric_count(self.pointer))
+                if lib.cornu_model_metric_shown(self.pointer, i, training)]
+
+    def _results(self, values, return_dict, training=False):
+        shown = [v for i, v in enumerate(values[:lib.cornu_model_metric_count(self.pointer)])
+                 if lib.cornu_model_metric_shown(self.pointer, i, training)]
         if return_dict:
-            return dict(zip(names, values))
-        return values[0] if len(names) == 1 else list(values[:len(names)])
+            return dict(zip(self._shown_names(training), shown))
+        return shown[0] if len(shown) == 1 else shown
 
     def _values(self):
-        return (ctypes.c_double * max(lib.cornu_model_metric_count(self.pointer), 1))()
+        return (ctypes.c_double * (lib.cornu_model_metric_count(self.pointer) +
+                                   lib.constants["CORNU_MAX_STEP_LOGS"]))()
 
     def evaluate(self, x=None, y=None, batch_size: int = None, verbose="auto",
                  sample_weight=None, steps: int = None, callbacks=None,
@@ -270,9 +334,8 @@ class Trained:
             config.data = self._feed(feeds, x)
         else:
             self._lend_data(lent, config, x, y, sample_weight)
-        with _callbacks.Run(self, callbacks, verbose, feeds) as run:
-            run.fill(config.callbacks)
-            lib.cornu_evaluate_from(ctypes.byref(config))
+        self._running(callbacks, verbose, feeds, config,
+                      lambda: lib.cornu_evaluate_from(ctypes.byref(config)))
         return self._results(list(values), return_dict)
 
     # ---- Prediction ----
@@ -304,7 +367,7 @@ class Trained:
             refuse(batch_size=batch_size, callbacks=callbacks)
             return self._predict_batches(x, steps)
         lent = Borrowed()
-        xs = [np.asarray(a) for a in self._ordered("input", x)]
+        xs = [np.asarray(a) for a in self._to_predict(x)]
         if self.is_function:    # which says why it cannot
             lib.cornu_predict_from(ctypes.byref(struct("CornuEvaluateConfig", model=self.pointer)))
         if not xs or any(a.ndim == 0 for a in xs):
@@ -316,7 +379,8 @@ class Trained:
         outputs = self._outputs_for([a[:size] for a in xs], rows)
         config = struct("CornuEvaluateConfig", model=self.pointer, batch_size=batch_size or 0,
                         verbose=_verbose(verbose), steps=steps or 0)
-        self._lend(lent, config.xs, "input", xs)
+        for i, values in enumerate(self._fitting(config.xs, xs)):
+            config.xs[i] = lent.array(values)
         for i, output in enumerate(outputs):
             config.tos[i] = lent.array(output)
         with _callbacks.Run(self, callbacks, verbose) as run:
@@ -338,7 +402,7 @@ class Trained:
     def predict_on_batch(self, x):
         lent = Borrowed()
         x = self._know_data(x)
-        xs = [np.asarray(a) for a in self._ordered("input", x)]
+        xs = [np.asarray(a) for a in self._to_predict(x)]
         self._ready_to_predict(xs)
         outputs = self._outputs_for(xs, 0 if self.is_function else len(xs[0]))
         lib.cornu_predict_on_batch_many(self.pointer, lent.arrays(xs), lent.arrays(outputs))
@@ -350,24 +414,37 @@ class Trained:
         x = self._know_data(x)
         self._need("train_on_batch")
         lent, values = Borrowed(), self._values()
-        xs, ys = self._ordered("input", x), self._ordered("output", y)
+        xs, ys = self._given("input", x), self._given("output", y)
+        self.reset_own_metrics()
         if not self.built:
             self.build(np.shape(xs[0]))
-        if len(xs) == len(ys) == 1:
+        if len(xs) == 1 and len(ys) <= 1 and (ys or self._own_step is not None):
             config = struct("CornuOnBatchConfig", model=self.pointer, x=lent.array(xs[0]),
-                            y=lent.array(ys[0]), values=ctypes.addressof(values))
+                            values=ctypes.addressof(values))
+            if ys:
+                config.y = lent.array(ys[0])
             if sample_weight is not None:
                 config.sample_weight = lent.array(sample_weight)
             if class_weight is not None:
                 config.class_weight = self._class_weights(lent, class_weight)
-            getattr(lib, function + "_from")(ctypes.byref(config))
+            self._recording_again(lambda: getattr(lib, function + "_from")(ctypes.byref(config)))
         else:
             if sample_weight is not None or class_weight is not None:
                 raise NotImplementedError("weights of a batch for several inputs or outputs; fit "
                                           "takes them")
-            getattr(lib, function + "_many")(self.pointer, lent.arrays(xs), lent.arrays(ys),
-                                             ctypes.addressof(values))
-        return self._results(list(values), return_dict)
+            self._recording_again(lambda: getattr(lib, function + "_many")(
+                self.pointer, lent.arrays(xs), lent.arrays(ys), ctypes.addressof(values)))
+        return self._results(list(values), return_dict, function == "cornu_train_on_batch")
+
+    @staticmethod
+    def _recording_again(run_it):
+        while True:
+            try:
+                return run_it()
+            except Again:
+                pass
+            finally:
+                lib.raise_late()
 
     def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, return_dict=False):
         """One step; returns the loss and metrics of this batch, as evaluate does."""
@@ -378,6 +455,7 @@ class Trained:
         return self._on_batch("cornu_test_on_batch", x, y, sample_weight, None, return_dict)
 
     def reset_metrics(self):
+        self.reset_own_metrics()
         lib.cornu_model_reset_metrics(self.pointer)
 
     def reset_states(self):

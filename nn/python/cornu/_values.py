@@ -202,6 +202,7 @@ class Recording:
         self.counter, self._iteration = counter, None
         self.values = [] if lazy else None
         self.closed, self.restores, self.assigns = False, {}, False
+        self.bound = {}     # values of variables, by their id, that are none in this recording
 
     def __enter__(self):
         state.recordings.append(self)
@@ -282,6 +283,10 @@ class Recording:
             lib.cornu_assign(variable, lib.cornu_op_convert(following.pointer,
                                                             dtype_number("int64")))
         return self._iteration
+
+    def settled(self, pointer):
+        """What is assigned to a variable for a tensor."""
+        return pointer
 
     def call(self, training=False):
         made = struct("CornuCall", graph=self.pointer, training=bool(training))

@@ -269,6 +269,11 @@ class Run:
         function = _INDEX_HOOK(lambda *_: STOPPED if self.error else 0)
         for what in ("train", "test", "predict"):
             setattr(made, what + "_batch_end", ctypes.cast(function, ctypes.c_void_p).value)
+        reset = self._model.reset_own_metrics
+        for name in ("epoch_begin", "test_begin") if self._model._own_step is not None else ():
+            bridge = self._hook(lambda *_: reset(), _HOOKS[name], made, None)
+            self._kept.append(bridge)
+            setattr(made, name, ctypes.cast(bridge, ctypes.c_void_p).value)
         self._kept += [made, function]
         return ctypes.addressof(made)
 

@@ -7,16 +7,41 @@ arrays at once, and are recorded in a cornu.function.
 
 import json
 
+import numpy as np
+
 from ._calls import call_loss
-from ._described import Described, described, make_classes
+from ._described import Described, described, make_classes, snake_case
 from ._library import Owned, lib
+from ._operators import operate
+from ._values import convert_to_tensor
 
 
 class Loss(Described):
-    """The base of all losses."""
+    """The base of all losses. Your own define call(y_true, y_pred): a value for each row, or
+    more."""
 
-    name = property(Described._name)
     _made = None
+
+    def __init__(self, *args, **kwargs):
+        if self.class_name is None:
+            self._begin_own(*args, **kwargs)
+        else:
+            super().__init__(*args, **kwargs)
+
+    def _begin_own(self, name=None, reduction="sum_over_batch_size", dtype=None):
+        self._config = {"name": name or snake_case(type(self).__name__), "reduction": reduction}
+
+    @property
+    def is_own(self):
+        return hasattr(type(self), "call")
+
+    @property
+    def name(self):
+        return self._config["name"] if self.class_name is None else self._name()
+
+    @property
+    def reduction(self):
+        return self._config.get("reduction", "sum_over_batch_size")
 
     def _owned_loss(self):
         if self._made is None:
@@ -29,11 +54,36 @@ class Loss(Described):
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         """The loss of a batch, reduced as the loss says."""
+        if self.is_own:
+            return _reduced(self, y_true, y_pred, sample_weight)
         return call_loss(self, y_true, y_pred, sample_weight)
+
+
+def _reduced(loss, y_true, y_pred, sample_weight):
+    """A loss of the program's own. Source: keras/src/losses/loss.py."""
+    y_pred, y_true = convert_to_tensor(y_pred), operate("cast", y_true, "float32")
+    values = operate("cast", loss.call(y_true, y_pred), "float32")
+    weight = None
+    if sample_weight is not None:
+        weight = operate("cast", sample_weight, "float32")
+        while weight.ndim < values.ndim:
+            weight = operate("expand_dims", weight, -1)
+        weight = operate("broadcast_to", weight, values.shape)
+        values = values * weight
+    if loss.reduction in (None, "none") or values.ndim == 0:
+        return values
+    total = operate("sum", values)
+    if loss.reduction == "sum":
+        return total
+    if loss.reduction == "mean_with_sample_weight" and weight is not None:
+        return operate("divide_no_nan", total, operate("sum", weight))
+    return total / float(np.prod(values.shape))
 
 
 class _Named(Loss):
     """A loss by its name alone."""
+
+    is_own = False
 
     def __init__(self, name):
         self._label = name

@@ -6,7 +6,7 @@ import json
 import numpy as np
 
 from ._calls import recording_of, update_metric
-from ._described import Described, make_classes
+from ._described import Described, make_classes, snake_case
 from ._functions import Deferred, Variable
 from ._library import Owned, lib
 from ._operators import operate
@@ -14,10 +14,44 @@ from ._values import Array, current, to_array
 
 
 class Metric(Described):
-    """The base of all metrics."""
+    """The base of all metrics. Your own make variables by add_weight in __init__ and define
+    update_state(y_true, y_pred, sample_weight=None) and result()."""
 
-    name = property(Described._name)
     _made, _states, _device, _epoch, _pending = None, None, None, 0, None
+
+    def __init__(self, *args, **kwargs):
+        if self.class_name is None:
+            self._begin_own(*args, **kwargs)
+        else:
+            super().__init__(*args, **kwargs)
+
+    def _begin_own(self, dtype=None, name=None):
+        self._config = {"name": name or snake_case(type(self).__name__)}
+        self._variables = []
+
+    @property
+    def is_own(self):
+        return self.class_name is None
+
+    @property
+    def name(self):
+        return self._config["name"] if self.class_name is None else self._name()
+
+    def add_variable(self, shape=(), initializer=None, dtype=None, aggregation=None, name=None):
+        """A variable of a metric of your own, which reset_state sets to zeros."""
+        made = Variable(initializer or "zeros", shape=shape, dtype=dtype or "float32",
+                        name=name, trainable=False)
+        self._variables.append(made)
+        return made
+
+    def add_weight(self, shape=(), initializer=None, dtype=None, name=None):
+        return self.add_variable(shape, initializer, dtype, name=name)
+
+    @property
+    def variables(self):
+        """The variables of a metric of your own, and of those that it has as attributes."""
+        inner = [value for value in vars(self).values() if isinstance(value, Metric)]
+        return self._variables + [v for metric in inner for v in metric.variables]
 
     def __getstate__(self):
         return {key: value for key, value in vars(self).items()
@@ -63,6 +97,10 @@ class Metric(Described):
 
     def reset_state(self):
         """Begins anew."""
+        if self.is_own:
+            for variable in self.variables:
+                variable.assign(np.zeros(variable.shape, variable.dtype))
+            return
         self._finish()
         if self._states is not None:
             lib.cornu_metric_states_reset(self._states.address)

@@ -1,0 +1,279 @@
+"""What a program writes itself and the library calls while it records a step: losses, metrics and
+schedules, functions or classes; and the step, train_step and test_step of a model.
+
+The library's structs have pointers to functions, which are Python's by ctypes. An exception in one
+fails the call of the library that it is in, and is raised in its place.
+"""
+
+import ctypes
+import inspect
+
+import numpy as np
+
+from ._arrays import dtype_number
+from ._functions import Borrowed
+from ._library import lib, struct
+from ._operators import operate
+from ._values import Recording, Value
+
+_POINTER, _STATUS = ctypes.c_void_p, lib.type("u32")
+_POINTERS = ctypes.POINTER(_POINTER)
+_FAILED = [name for name, _ in lib.statuses].index("ERR_ARGUMENT")
+_LOSS = ctypes.CFUNCTYPE(_POINTER, _POINTER, _POINTER, _POINTER)
+_SCHEDULE = ctypes.CFUNCTYPE(_POINTER, _POINTER, _POINTER)
+_UPDATE = ctypes.CFUNCTYPE(_STATUS, _POINTER, ctypes.POINTER(lib.type("CornuMetricCall")),
+                           _POINTERS, _POINTERS)
+_RESULT = ctypes.CFUNCTYPE(ctypes.c_double, _POINTER, ctypes.POINTER(lib.type("CornuArray")))
+
+
+# ---- Recordings into the library's graphs ----
+
+class Owner:
+    """Whose device it is: a model, by a weak reference, or nobody."""
+
+    def __init__(self, counted=None):
+        self.counted = counted
+
+
+class Into(Recording):
+    """A graph of the library's that is being recorded. `bound` has the values of variables that
+    stand for states of a metric."""
+
+    def __init__(self, graph, owner=None, call=None):
+        device = Borrowed.__new__(Borrowed)
+        device.address, device.counted = lib.cornu_graph_device(graph), owner and owner.counted
+        super().__init__(device)
+        self._graph, self._call, self.bound = graph, call, {}
+
+    @property
+    def pointer(self):
+        return self._graph
+
+    def use(self, device):
+        if device.address != self.device:
+            raise ValueError("a model or a variable on another device is used in the step of a "
+                             "compiled model: compile both with one cornu.Device")
+
+    def iteration(self):
+        return self._call.iteration if self._call else None
+
+    def call(self, training=False):
+        made = struct("CornuCall", graph=self.pointer, training=bool(training))
+        if self._call:
+            made.iteration, made.seed = self._call.iteration, self._call.seed
+        return made
+
+    def settled(self, pointer):
+        """What a variable takes: the same on all shards, of which there is one."""
+        return lib.cornu_op_all_reduce(pointer) if lib.cornu_tensor_varies(pointer) else pointer
+
+    @property
+    def shards(self):
+        return lib.cornu_device_shards(self.device)
+
+
+def into(tensor, owner):
+    return Into(lib.cornu_tensor_graph(tensor), owner)
+
+
+def guarded(kind, function, failed):
+    """A function for the library: an exception is carried to the program."""
+    def call(*arguments):
+        try:
+            return function(*arguments)
+        except BaseException as error:      # KeyboardInterrupt, too
+            lib.carry(error, _FAILED)
+            return failed
+    return kind(call)
+
+
+def guarded_result(function):
+    """Likewise a metric's result, which cannot fail."""
+    def call(*arguments):
+        try:
+            return function(*arguments)
+        except BaseException as error:
+            lib.carry_late(error)
+            return float("nan")
+    return _RESULT(call)
+
+
+def address_of(function):
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+def name_of(function):
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
+# ---- Losses ----
+
+def same_rank(a, b):
+    """Keras' squeeze_or_expand_to_same_rank."""
+    if a.ndim == b.ndim + 1 and a.shape[-1] == 1:
+        return (a, operate("expand_dims", b, -1)) if b.ndim == 1 else (operate("squeeze", a, -1), b)
+    if b.ndim == a.ndim + 1 and b.shape[-1] == 1:
+        return (operate("expand_dims", a, -1), b) if a.ndim == 1 else (a, operate("squeeze", b, -1))
+    return a, b
+
+
+def values_of(recording, function, y_true, y_pred):
+    """What a loss or a metric gives, f32 with a row for each row of y_pred."""
+    made = function(y_true, y_pred)
+    if made is None:
+        raise TypeError("%s: returned None, expected a value for each row" % name_of(function))
+    made = operate("cast", recording.value(made), "float32")
+    rows = y_pred.shape[0]
+    if made.ndim == 0 and recording.shards > 1:
+        raise NotImplementedError("%s: returned a scalar, on a device of %d shards; expected a "
+                                  "value for each row" % (name_of(function), recording.shards))
+    return made if made.ndim else operate("broadcast_to", made, (rows,))
+
+
+def _loss(function, name, owner, cast=True, ranks=True, reduction="CORNU_MEAN"):
+    def call(_, y_true, y_pred):
+        recording = into(y_pred, owner)
+        with recording:
+            true, pred = Value(y_true, recording), Value(y_pred, recording)
+            if cast:
+                true = operate("cast", true, "float32")
+            if ranks:
+                true, pred = same_rank(true, pred)
+            return values_of(recording, function, true, pred).pointer
+    bridge = guarded(_LOSS, call, None)
+    made = struct("CornuLoss", name=name, call=address_of(bridge), valid_rows=True,
+                  reduction=lib.constants[reduction])
+    return made, bridge
+
+
+_REDUCTIONS = {"sum_over_batch_size": "CORNU_MEAN", "mean": "CORNU_MEAN", "auto": "CORNU_MEAN",
+               "sum": "CORNU_SUM", "mean_with_sample_weight": "CORNU_MEAN_WITH_SAMPLE_WEIGHT"}
+
+
+# ---- Metrics ----
+
+def _metric(metric, owner):
+    variables = metric.variables
+    most = lib.constants["CORNU_MAX_STATES"]
+    if not 1 <= len(variables) <= most:
+        raise ValueError("%s: a metric has %d variables, expected 1 to %d, made by add_weight"
+                         % (metric.name, len(variables), most))
+    metric.reset_state()
+    first = [np.array(v.numpy()) for v in variables]    # the library's states begin with zeros
+    takes_weight = "sample_weight" in inspect.signature(metric.update_state).parameters
+
+    def update(_, call, old, new):
+        call = call.contents
+        recording = into(call.y_pred, owner)
+        if recording.shards > 1:
+            raise NotImplementedError("%s: a metric of the program's own on a device of %d shards"
+                                      % (metric.name, recording.shards))
+        with recording:
+            for i, (variable, begin) in enumerate(zip(variables, first)):
+                value = Value(old[i], recording)
+                recording.bound[id(variable)] = value + begin if begin.any() else value
+            given = [Value(call.y_true, recording), Value(call.y_pred, recording)]
+            weight = {"sample_weight": Value(call.weight, recording)} \
+                if call.weight and takes_weight else {}
+            metric.update_state(*given, **weight)
+            for i, (variable, begin) in enumerate(zip(variables, first)):
+                value = recording.bound[id(variable)]
+                new[i] = recording.settled((value - begin if begin.any() else value).pointer)
+        return 0
+
+    def result(_, states):
+        for i, (variable, begin) in enumerate(zip(variables, first)):
+            array = np.empty(variable.shape, variable.dtype)
+            ctypes.memmove(array.ctypes.data, states[i].data, array.nbytes)
+            variable.assign(array + begin)
+        return float(np.mean(np.asarray(metric.result())))
+
+    bridges = guarded(_UPDATE, update, _FAILED), guarded_result(result)
+    made = struct("CornuMetric", name=metric.name, state_count=len(variables), valid_rows=True,
+                  update=address_of(bridges[0]), result=address_of(bridges[1]))
+    for i, variable in enumerate(variables):
+        made.states[i].dtype = dtype_number(variable.dtype)
+        made.states[i].shape.rank = variable.ndim
+        for k, extent in enumerate(variable.shape):
+            made.states[i].shape.extent[k] = extent
+    return made, bridges
+
+
+# ---- Schedules ----
+
+def _schedule(schedule, owner=None):
+    takes = len(inspect.signature(schedule).parameters) > 0
+
+    def call(_, iteration):
+        recording = into(iteration, owner)
+        with recording:
+            step = operate("cast", Value(iteration, recording), "int32")
+            made = recording.value(schedule(step) if takes else schedule())
+            made = operate("cast", made, "float32")
+            if made.ndim:
+                raise ValueError("%s: returned %r, expected a scalar" % (name_of(schedule), made))
+            return made.pointer
+    bridge = guarded(_SCHEDULE, call, None)
+    return struct("CornuSchedule", name=name_of(schedule), call=address_of(bridge)), bridge
+
+
+# ---- The arguments of compile and of optimizers ----
+
+class Objects:
+    """Objects of the program's own among arguments that become JSON: __own__ i is number i, for
+    calls of the library within `with`. What they need lives as long as this."""
+
+    def __init__(self, owner=None):
+        self.owner, self._made, self._kept = owner, [], []
+
+    def _add(self, made, kept):
+        self._made.append(ctypes.addressof(made) if isinstance(made, ctypes.Structure) else made)
+        self._kept.append((made, kept))
+        return {"class_name": "__own__", "config": len(self._made) - 1}
+
+    def loss(self, loss):
+        """A function of (y_true, y_pred), or a loss that defines `call`."""
+        if hasattr(loss, "is_own") and loss.is_own:
+            return self._add(*_loss(loss.call, loss.name, self.owner, ranks=False,
+                                    reduction=_reduction(loss)))
+        return self._add(*_loss(loss, name_of(loss), self.owner))
+
+    def metric(self, metric):
+        """A function of (y_true, y_pred), or a metric that defines `update_state`."""
+        if hasattr(metric, "is_own") and metric.is_own:
+            return self._add(*_metric(metric, self.owner))
+        made, bridge = _loss(metric, name_of(metric), self.owner, cast=False, ranks=False)
+        address = lib.cornu_loss_metric(name_of(metric), ctypes.addressof(made))
+        return self._add(address, (made, bridge))
+
+    def schedule(self, schedule):
+        return self._add(*_schedule(schedule, self.owner))
+
+    def walk(self, value, own):
+        """A structure of names and objects with those of the program's own numbered."""
+        if isinstance(value, dict):
+            return {key: self.walk(v, own) for key, v in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.walk(v, own) for v in value]
+        is_function = callable(value) and not isinstance(value, type) and \
+            not hasattr(value, "_cornu_name") and not hasattr(value, "class_name")
+        return own(value) if is_function or getattr(value, "is_own", False) else value
+
+    def __enter__(self):
+        self._array = (ctypes.c_void_p * max(len(self._made), 1))(*self._made)
+        lib.cornu_own_objects(ctypes.addressof(self._array), len(self._made))
+        return self
+
+    def __exit__(self, *_):
+        lib.cornu_own_objects(None, 0)
+
+    def __bool__(self):
+        return bool(self._made)
+
+
+def _reduction(loss):
+    given = loss.reduction
+    if given is None or given == "none":
+        raise ValueError("%s: a loss of compile without reduction; expected one of %s"
+                         % (loss.name, ", ".join(sorted(_REDUCTIONS))))
+    return _REDUCTIONS[given]

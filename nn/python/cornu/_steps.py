@@ -1,0 +1,364 @@
+"""A model's own training step: train_step, test_step and predict_step of a subclass, called once for
+each type of the data, to record what fit, evaluate and predict run."""
+
+import ctypes
+import inspect
+import weakref
+
+import numpy as np
+
+from ._functions import Deferred
+from ._library import lib, struct
+from ._operators import operate, users_line
+from ._own import (_FAILED, _POINTER, _POINTERS, _STATUS, _UPDATE, Into, address_of, guarded,
+                   guarded_result)
+from ._values import Value, current
+
+_CALL = lib.type("CornuStepCall")
+_STEP = ctypes.CFUNCTYPE(_STATUS, _POINTER, ctypes.POINTER(_CALL))
+_PREDICT = ctypes.CFUNCTYPE(_STATUS, _POINTER, ctypes.POINTER(_CALL), _POINTERS)
+
+
+# ---- Structures of data ----
+
+class _Place:
+    def __init__(self, i):
+        self.i = i
+
+
+def flat(value, arrays):
+    """A structure of arrays, in lists and dictionaries, with places for them; they are listed."""
+    if isinstance(value, dict):
+        return {key: flat(v, arrays) for key, v in value.items()}
+    if isinstance(value, (list, tuple)) and not _is_of_numbers(value):
+        return type(value)([flat(v, arrays) for v in value])
+    arrays.append(np.asarray(value))
+    return _Place(len(arrays) - 1)
+
+
+def _is_of_numbers(value):
+    while isinstance(value, (list, tuple)):
+        if not value:
+            return True
+        value = value[0]
+    return not hasattr(value, "shape") and not isinstance(value, dict)
+
+
+def filled(form, values):
+    if isinstance(form, dict):
+        return {key: filled(v, values) for key, v in form.items()}
+    if isinstance(form, (list, tuple)):
+        return type(form)([filled(v, values) for v in form])
+    return values[form.i]
+
+
+# ---- Recording a step ----
+
+class Logged:
+    """The result of what the library logs by itself."""
+
+
+class Step(Into):
+    """The recording of a step."""
+
+    def __init__(self, call, counted):
+        super().__init__(call.graph, counted, call)
+        self.address, self.losses = ctypes.addressof(call), []
+        call.penalized = True       # what layers add is in `losses`
+
+    def call(self, training=False):
+        made = super().call(training)
+        if training:        # each draws numbers of its own
+            made.seed = lib.cornu_step_seed(self.address)
+        return made
+
+    def tensors(self, pointers, count):
+        return [Value(pointers[i], self) for i in range(count)]
+
+    def log(self, name, value):
+        """Logs what a step returns by this name."""
+        if isinstance(value, Logged):
+            return
+        if isinstance(value, Deferred):
+            return self._log_deferred(name, value)
+        value = operate("cast", self.value(value), "float32")
+        if value.ndim:
+            raise ValueError("the log %r is %r, expected a scalar" % (name, value))
+        lib.cornu_step_log_last(self.address, name, value.pointer)
+
+    def _log_deferred(self, name, deferred):
+        """A metric of the library's, whose result the host computes."""
+        def update(_, call, old, new):
+            new[0] = old[0]
+            return 0
+
+        def result(_, states):
+            return float(np.mean(deferred.compute()))
+        bridges = guarded(_UPDATE, update, _FAILED), guarded_result(result)
+        made = struct("CornuMetric", name=name, state_count=1, update=address_of(bridges[0]),
+                      result=address_of(bridges[1]))
+        self.device_owner.kept.setdefault(name, (made, bridges))
+        made = self.device_owner.kept[name][0]
+        x = self._call.x[0]
+        lib.cornu_step_log_metric(self.address, name, ctypes.addressof(made), x, x, None)
+
+
+def _flattened(logs, to):
+    for name, value in logs.items():
+        if isinstance(value, dict):
+            _flattened(value, to)
+        else:
+            to[name] = value
+    return to
+
+
+class OwnStep:
+    """The library's struct of a model's own step. It keeps the model by a weak reference, as the
+    library's model keeps it."""
+
+    def __init__(self, model, train, test, predict, own_updates):
+        self._model, self.counted, self.kept = weakref.ref(model), model._owned.counted, {}
+        self.struct = struct("CornuOwnStep", more_logs=True, valid_rows=True, own_data=True, xs=1,
+                             own_updates=own_updates)
+        self._bridges = []
+        self.forms = {"input": _Place(0), "output": None}
+        for wanted, field, method in ((train, "train", "train_step"), (test, "test", "test_step")):
+            if wanted:
+                self._set(field, guarded(_STEP, self._recorder(method), _FAILED))
+        if predict:
+            self._set("predict", guarded(_PREDICT, self._predict, _FAILED))
+
+    def _set(self, field, bridge):
+        self._bridges.append(bridge)
+        setattr(self.struct, field, address_of(bridge))
+
+    @property
+    def address(self):
+        return ctypes.addressof(self.struct)
+
+    def arrays(self, what, given):
+        """The arrays of x or y, whose structure the step gets."""
+        arrays = []
+        if what == "weight":
+            return [np.asarray(given)]
+        self.forms[what] = None if given is None else flat(given, arrays)
+        setattr(self.struct, "xs" if what == "input" else "ys", len(arrays))
+        return arrays
+
+    def _begin(self, pointer):
+        model, call = self._model(), pointer.contents
+        if model is None:
+            raise ReferenceError("the model of this step is gone")
+        recording = Step(call, self)
+        recording.device_owner = self
+        if recording.shards > 1:
+            raise NotImplementedError("%s: a step of its own in Python on a device of %d shards, "
+                                      "expected one" % (model.name, recording.shards))
+        return model, call, recording
+
+    def _data(self, call, recording):
+        """As Keras packs it: x, (x, y) or (x, y, sample_weight)."""
+        x = filled(self.forms["input"], recording.tensors(call.x, call.x_count))
+        if not call.y_count and not call.weight_count:
+            return (x,) if isinstance(x, (list, tuple)) else x
+        y = filled(self.forms["output"], recording.tensors(call.y, call.y_count)) \
+            if call.y_count else None
+        weights = recording.tensors(call.weights, call.weight_count)
+        return (x, y, weights[0] if len(weights) == 1 else weights) if weights else (x, y)
+
+    def _recorder(self, method):
+        def record(_, pointer):
+            model, call, recording = self._begin(pointer)
+            with recording:
+                logs = getattr(model, method)(self._data(call, recording))
+                if not isinstance(logs, dict):
+                    raise TypeError("%s.%s returned %s, expected a dictionary of logs"
+                                    % (type(model).__name__, method, type(logs).__name__))
+                for name, value in _flattened(logs, {}).items():
+                    recording.log(name, value)
+            recording.closed = True
+            return 0
+        return record
+
+    def _predict(self, _, pointer, out):
+        model, call, recording = self._begin(pointer)
+        with recording:
+            made = model.predict_step(self._data(call, recording))
+            made = made if isinstance(made, (list, tuple)) else [made]
+            for i, value in enumerate(made):
+                out[i] = recording.value(value).pointer
+        recording.closed = True
+        return 0
+
+
+def step():
+    """The step that is being recorded."""
+    recording = current()
+    if not isinstance(recording, Step):
+        raise RuntimeError("called outside of train_step and test_step; in %s" % users_line())
+    return recording
+
+
+# ---- What `metrics` of a compiled model has ----
+
+class LossTracker:
+    """Keras' mean of the loss, "loss"."""
+
+    name = "loss"
+    variables = ()
+
+    def update_state(self, loss, sample_weight=None):
+        recording = step()
+        loss = operate("cast", recording.value(loss), "float32")
+        weight = recording.value(1.0 if sample_weight is None else sample_weight)
+        lib.cornu_step_log(recording.address, self.name, loss.pointer,
+                           operate("cast", weight, "float32").pointer)
+
+    def result(self):
+        return Logged()
+
+    def reset_state(self):
+        pass
+
+
+class CompiledMetrics(LossTracker):
+    """The metrics of compile."""
+
+    name = "compile_metrics"
+
+    def update_state(self, y, y_pred, sample_weight=None):
+        recording = step()
+        recording.needs_labels(y, sample_weight)
+        preds = y_pred if isinstance(y_pred, (list, tuple)) else [y_pred]
+        pointers = (ctypes.c_void_p * len(preds))(*[recording.value(p).pointer for p in preds])
+        lib.cornu_step_compute_metrics(recording.address, pointers)
+
+
+def unpack_x_y_sample_weight(data):
+    """keras.utils.unpack_x_y_sample_weight."""
+    if isinstance(data, list):
+        data = tuple(data)
+    if not isinstance(data, tuple):
+        return data, None, None
+    if len(data) > 3:
+        raise ValueError("data has %d parts, expected x, (x, y) or (x, y, sample_weight)"
+                         % len(data))
+    return data + (None,) * (3 - len(data))
+
+
+class Stepped:
+    """The part of Model that a subclass overrides."""
+
+    _own_step = None    # the OwnStep that it is compiled with
+
+    def train_step(self, data):
+        """Records a step; called with a batch of recorded tensors. Returns the logs."""
+        x, y, weight = unpack_x_y_sample_weight(data)
+        y_pred = self(x, training=True)
+        loss = self._loss_of(x, y, y_pred, weight, True)
+        self._loss_tracker.update_state(loss, sample_weight=float(_rows(x)))
+        lib.cornu_step_minimize(step().address, None, step().value(loss).pointer)
+        return self.compute_metrics(x, y, y_pred, sample_weight=weight)
+
+    def test_step(self, data):
+        x, y, weight = unpack_x_y_sample_weight(data)
+        y_pred = self(x, training=False)
+        loss = self._loss_of(x, y, y_pred, weight, False)
+        self._loss_tracker.update_state(loss, sample_weight=float(_rows(x)))
+        return self.compute_metrics(x, y, y_pred, sample_weight=weight)
+
+    def predict_step(self, data):
+        return self(unpack_x_y_sample_weight(data)[0], training=False)
+
+    def _loss_of(self, x, y, y_pred, weight, training):
+        """compute_loss, which may lack the argument `training`."""
+        takes = inspect.signature(self.compute_loss).parameters
+        given = {"training": training} if "training" in takes else {}
+        return self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=weight, **given)
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        """The losses of compile and those that layers added."""
+        recording, total = step(), None
+        if any(lib.cornu_model_loss(self.pointer, i) for i in
+               range(lib.cornu_model_output_count(self.pointer))):
+            recording.needs_labels(y, sample_weight)
+            preds = y_pred if isinstance(y_pred, (list, tuple)) else [y_pred]
+            pointers = (ctypes.c_void_p * len(preds))(*[recording.value(p).pointer for p in preds])
+            total = Value(lib.cornu_step_compute_loss(recording.address, pointers), recording)
+        for loss in recording.losses:
+            total = loss if total is None else total + loss
+        if total is None:
+            raise ValueError("%s: compiled without loss; override compute_loss, or compile with "
+                             "one" % self.name)
+        return total
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        """Updates the metrics of compile; returns all results."""
+        self._compile_metrics.update_state(y, y_pred, sample_weight=sample_weight)
+        return self.get_metrics_result()
+
+    def get_metrics_result(self):
+        return {metric.name: metric.result() for metric in self.metrics}
+
+    @property
+    def _loss_tracker(self):
+        return LossTracker()
+
+    @property
+    def _compile_metrics(self):
+        return CompiledMetrics()
+
+    @property
+    def metrics(self):
+        """The mean of the loss, the metrics of compile, and those that are attributes."""
+        known = [self._loss_tracker, self._compile_metrics] if self._compiled is not None else []
+        return known + self._attribute_metrics()
+
+    def _attribute_metrics(self):
+        from .metrics import Metric
+        found = []
+        for value in vars(self).values():
+            for each in value if isinstance(value, (list, tuple)) else [value]:
+                if isinstance(each, Metric):
+                    found.append(each)
+        return found
+
+    def reset_own_metrics(self):
+        """Of an own step, those that the library does not know."""
+        if self._own_step is None:
+            return
+        for metric in {id(m): m for m in [*self.metrics, *self._attribute_metrics()]}.values():
+            metric.reset_state()
+
+    def _overrides(self, *names):
+        return any(getattr(type(self), name) is not getattr(Stepped, name) for name in names)
+
+    def _make_step(self, no_optimizer):
+        """The own step of a subclass that has one, else None."""
+        common = self._overrides("compute_loss", "compute_metrics")
+        train, test = self._overrides("train_step"), self._overrides("test_step")
+        predict = self._overrides("predict_step")
+        if not (common or train or test or predict):
+            return None
+        return OwnStep(self, train or common, test or common, predict, train and no_optimizer)
+
+
+def _rows(x):
+    while isinstance(x, (list, tuple, dict)):
+        x = next(iter(x.values())) if isinstance(x, dict) else x[0]
+    return x.shape[0]
+
+
+def _needs_labels(recording, y, sample_weight):
+    """The losses and metrics of compile are for the labels and weights of the batch."""
+    given = y if isinstance(y, (list, tuple)) else list(y.values()) if isinstance(y, dict) else [y]
+    known = [recording._call.y[i] for i in range(recording._call.y_count)]
+    if [getattr(v, "pointer", None) for v in given] != known:
+        raise NotImplementedError("compute_loss and compute_metrics are for the labels of the "
+                                  "batch, others are given: call a loss, or a metric, on them; in "
+                                  "%s" % users_line())
+    if sample_weight is None and recording._call.weight_count:
+        recording._call.weight_count = 0
+
+
+Step.needs_labels = _needs_labels

@@ -1,0 +1,462 @@
+"""Losses, metrics, schedules and training steps of the program's own. The numbers are those of
+Keras 3.15 on JAX, and on TensorFlow where there is a tape, of the same classes and arrays."""
+
+import copy
+import gc
+import pickle
+import unittest
+import weakref
+
+import numpy as np
+
+import cornu
+from cornu import layers as L
+from cornu import ops
+
+X = (np.arange(40, dtype="float32").reshape(10, 4) * 7 % 11) / 5 - 1
+Y = (np.arange(20, dtype="float32").reshape(10, 2) * 5 % 7) / 3 - 1
+WEIGHTS = (np.arange(10) % 3 + 0.5).astype("float32")
+
+
+def huber(y_true, y_pred):
+    error = y_true - y_pred
+    small = ops.absolute(error) <= 0.7
+    return ops.mean(ops.where(small, 0.5 * ops.square(error), 0.7 * ops.absolute(error) - 0.245),
+                    axis=-1)
+
+
+class Huber(cornu.losses.Loss):
+    def __init__(self, delta, name="own_huber", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.delta = delta
+
+    def call(self, y_true, y_pred):
+        e = ops.absolute(y_true - y_pred)
+        return ops.mean(ops.where(e <= self.delta, 0.5 * ops.square(e),
+                                  self.delta * e - 0.5 * self.delta ** 2), axis=-1)
+
+
+def scalar(y_true, y_pred):
+    return ops.mean(ops.absolute(y_true - y_pred))
+
+
+def far(y_true, y_pred):
+    return ops.cast(ops.absolute(y_true - y_pred) > 0.5, "float32")
+
+
+class F1(cornu.metrics.Metric):
+    def __init__(self, name="own_f1", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.tp = self.add_weight(shape=(), initializer="zeros", name="tp")
+        self.counts = self.add_weight(shape=(2,), initializer="zeros", name="counts")
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        t, p = ops.cast(y_true > 0, "float32"), ops.cast(y_pred > 0, "float32")
+        w = 1.0 if sample_weight is None else ops.reshape(sample_weight, (-1, 1))
+        self.tp.assign_add(ops.sum(t * p * w))
+        self.counts.assign(self.counts + ops.stack([ops.sum(t * w), ops.sum(p * w)]))
+
+    def result(self):
+        return 2 * self.tp / (self.counts[0] + self.counts[1] + 1e-7)
+
+
+class Warm(cornu.optimizers.schedules.LearningRateSchedule):
+    def __init__(self, top, warm, total):
+        super().__init__()
+        self.top, self.warm, self.total = top, warm, total
+
+    def __call__(self, step):
+        step = ops.cast(step, "float32")
+        part = (step - self.warm) / (self.total - self.warm)
+        fall = 0.5 * self.top * (1 + ops.cos(3.14159265 * part))
+        return ops.where(step < self.warm, self.top * step / self.warm, fall)
+
+
+def two_layers():
+    model = cornu.Sequential([cornu.Input((4,)), L.Dense(3, activation="tanh"), L.Dense(2)])
+    model.set_weights([(np.arange(12).reshape(4, 3) % 5 - 2) / 4, np.zeros(3),
+                       (np.arange(6).reshape(3, 2) % 4 - 1.5) / 3, np.zeros(2)])
+    return model
+
+
+# history of two epochs, weights of the last kernel, evaluate
+TRAININGS = {
+    "function": (huber, {
+        "far": [0.6, 0.5], "loss": [0.297306, 0.293048], "mae": [0.588414, 0.578585],
+        "own_f1": [0.555556, 0.555556], "weighted_f1": [0.576923, 0.576923],
+        "val_far": [0.55, 0.55], "val_loss": [0.209594, 0.199278], "val_mae": [0.579599, 0.559244],
+        "val_own_f1": [0.555556, 0.588235], "val_weighted_f1": [0.555556, 0.588235]},
+        [-0.508943, -0.132581, 0.201403, 0.480811, -0.487412, -0.216518],
+        [0.199278, 0.55, 0.588235, 0.559244, 0.588235]),
+    "sum": (Huber(0.4, reduction="sum"), {
+        "far": [0.6, 0.5], "loss": [0.854513, 0.827159], "mae": [0.589857, 0.572353],
+        "own_f1": [0.555556, 0.470588], "weighted_f1": [0.576923, 0.54902],
+        "val_far": [0.55, 0.5], "val_loss": [0.584907, 0.523756], "val_mae": [0.572622, 0.529073],
+        "val_own_f1": [0.588235, 0.533333], "val_weighted_f1": [0.588235, 0.533333]},
+        [-0.52253, -0.097376, 0.261449, 0.444652, -0.46909, -0.256395],
+        [0.387425, 0.5, 0.533333, 0.529073, 0.533333]),
+    "scalar": (scalar, {
+        "far": [0.6, 0.5], "loss": [0.82979, 0.803297], "mae": [0.587933, 0.569821],
+        "own_f1": [0.555556, 0.526316], "weighted_f1": [0.576923, 0.566038],
+        "val_far": [0.5, 0.5], "val_loss": [0.571202, 0.547203], "val_mae": [0.571202, 0.547203],
+        "val_own_f1": [0.526316, 0.545455], "val_weighted_f1": [0.526316, 0.545455]},
+        [-0.530075, -0.110328, 0.192857, 0.431226, -0.479365, -0.247143],
+        [0.547203, 0.5, 0.545455, 0.547203, 0.545455]),
+}
+TRAININGS["class"] = (Huber(0.7),) + TRAININGS["function"][1:]
+
+
+class Histories(unittest.TestCase):
+    def expect(self, history, expected, places=4e-6):
+        self.assertEqual(sorted(history), sorted(expected))
+        for key, values in expected.items():
+            np.testing.assert_allclose(history[key], values, atol=places, rtol=0, err_msg=key)
+
+
+class Functions(Histories):
+    def test_losses_metrics_and_schedules_as_keras(self):
+        """Of 10 rows in batches of 4: the last one is a step of 2."""
+        for name, (loss, expected, kernel, evaluated) in TRAININGS.items():
+            with self.subTest(name):
+                model = two_layers()
+                model.compile(cornu.optimizers.SGD(Warm(0.1, 3, 12)), loss,
+                              metrics=[far, F1(), "mae"], weighted_metrics=[F1("weighted_f1")])
+                history = model.fit(X, Y, batch_size=4, epochs=2, shuffle=False, verbose=0,
+                                    sample_weight=WEIGHTS, validation_data=(X, Y))
+                self.expect(history.history, expected)
+                np.testing.assert_allclose(model.get_weights()[2].ravel(), kernel, atol=4e-6)
+                np.testing.assert_allclose(model.evaluate(X, Y, batch_size=3, verbose=0),
+                                           evaluated, atol=4e-6)
+
+    def test_on_arrays(self):
+        self.assertAlmostEqual(float(Huber(0.7)(Y, Y * 0.5)), 0.057638895, 7)
+        metric = F1()
+        self.assertEqual(float(metric(Y, -Y)), 0.0)
+        metric.reset_state()
+        self.assertAlmostEqual(float(metric(Y, Y)), 1.0, 6)
+        self.assertAlmostEqual(float(Warm(0.1, 3, 12)(2)), 0.0666667, 6)
+
+    def test_the_rate_of_a_schedule(self):
+        model = two_layers()
+        model.compile(cornu.optimizers.Adam(Warm(0.1, 3, 12)), "mse")
+        model.fit(X, Y, batch_size=5, epochs=1, verbose=0)
+        self.assertAlmostEqual(model.optimizer.learning_rate, 0.2 / 3, 6)
+        model.compile(cornu.optimizers.SGD(lambda: 0.25), "mse")
+        model.fit(X, Y, epochs=1, verbose=0)
+        self.assertEqual(model.optimizer.learning_rate, 0.25)
+
+    def test_exceptions_are_the_program_s(self):
+        def wrong(y_true, y_pred):
+            raise KeyError("my own mistake")
+
+        def nothing(y_true, y_pred):
+            pass
+
+        def branches(y_true, y_pred):
+            if ops.mean(y_pred) > 0:
+                return y_pred
+            return y_true
+        for function, kind, text in ((wrong, KeyError, "my own mistake"),
+                                     (nothing, TypeError, "nothing: returned None"),
+                                     (branches, TypeError, "test_steps.py, line"),
+                                     (lambda a, b: a @ b, ValueError, "matmul")):
+            model = two_layers()
+            model.compile("sgd", function)
+            with self.assertRaisesRegex(kind, text):
+                model.fit(X, Y, verbose=0)
+            model.compile("sgd", "mse")     # nothing is left of it
+            model.fit(X, Y, verbose=0)
+
+        class Bad(F1):
+            def result(self):
+                raise LookupError("no result")
+        model = two_layers()
+        model.compile("sgd", "mse", metrics=[Bad()])
+        with self.assertRaisesRegex(LookupError, "no result"):
+            model.fit(X, Y, verbose=0)
+
+    def test_copies_train_on(self):
+        model = two_layers()
+        model.compile(cornu.optimizers.Adam(Warm(0.1, 3, 12)), huber, metrics=[F1(), far])
+        model.fit(X, Y, verbose=0)
+        copies = [copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
+        expected = model.fit(X, Y, shuffle=False, verbose=0).history
+        for each in copies:
+            self.assertEqual(each.fit(X, Y, shuffle=False, verbose=0).history, expected)
+
+    def test_models_are_freed(self):
+        alive = []
+        for _ in range(3):
+            model = two_layers()
+            model.compile("sgd", Huber(0.5), metrics=[F1(), far])
+            model.fit(X, Y, verbose=0)
+            alive.append(weakref.ref(model._owned.counted))
+        del model
+        gc.collect()
+        self.assertEqual([counted() for counted in alive], [None] * 3)
+
+
+# ---- Training steps ----
+
+def drawn(model):
+    def draw(shape):
+        n = int(np.prod(shape))
+        return ((np.arange(n) * 5 % 7 - 3) / 6).reshape(shape).astype("float32")
+    model.set_weights([draw(w.shape) for w in model.get_weights()])
+    return model
+
+
+class Guide(cornu.Model):
+    """Of Keras' guide "Customizing what happens in fit()"."""
+
+    def train_step(self, data):
+        x, y = data
+        with cornu.GradientTape() as tape:
+            y_pred = self(x, training=True)
+            loss = self.compute_loss(y=y, y_pred=y_pred)
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply(gradients, self.trainable_variables)
+        for metric in self.metrics:
+            if metric.name == "loss":
+                metric.update_state(loss)
+            else:
+                metric.update_state(y, y_pred)
+        return {m.name: m.result() for m in self.metrics}
+
+
+class OwnMetrics(cornu.Model):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.loss_tracker = cornu.metrics.Mean(name="loss")
+        self.mae_metric = cornu.metrics.MeanAbsoluteError(name="mae")
+
+    def train_step(self, data):
+        x, y = data
+        with cornu.GradientTape() as tape:
+            y_pred = self(x, training=True)
+            loss = ops.mean(ops.square(y - y_pred))
+        gradients = tape.gradient(loss, self.trainable_weights)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_weights))
+        self.loss_tracker.update_state(loss)
+        self.mae_metric.update_state(y, y_pred)
+        return {"loss": self.loss_tracker.result(), "mae": self.mae_metric.result()}
+
+    def test_step(self, data):
+        x, y = data
+        self.mae_metric.update_state(y, self(x, training=False))
+        return {"mae": self.mae_metric.result()}
+
+    @property
+    def metrics(self):
+        return [self.loss_tracker, self.mae_metric]
+
+
+class Gan(cornu.Model):
+    """Of Keras' examples, with latent vectors that are made of the data."""
+
+    def __init__(self, discriminator, generator):
+        super().__init__()
+        self.discriminator = discriminator
+        self.generator = generator
+        self.d_loss_metric = cornu.metrics.Mean(name="d_loss")
+        self.g_loss_metric = cornu.metrics.Mean(name="g_loss")
+
+    def compile(self, d_optimizer, g_optimizer, loss_fn):
+        super().compile()
+        self.d_optimizer = d_optimizer
+        self.g_optimizer = g_optimizer
+        self.loss_fn = loss_fn
+
+    @property
+    def metrics(self):
+        return [self.d_loss_metric, self.g_loss_metric]
+
+    def train_step(self, real):
+        batch = real.shape[0]
+        ones, zeros = np.ones((batch, 1), "float32"), np.zeros((batch, 1), "float32")
+        z = real[:, :2] * 0.5
+        combined = ops.concatenate([self.generator(z), real], axis=0)
+        labels = np.concatenate([ones, zeros])
+        with cornu.GradientTape() as tape:
+            d_loss = self.loss_fn(labels, self.discriminator(combined))
+        gradients = tape.gradient(d_loss, self.discriminator.trainable_weights)
+        self.d_optimizer.apply_gradients(zip(gradients, self.discriminator.trainable_weights))
+        with cornu.GradientTape() as tape:
+            g_loss = self.loss_fn(zeros, self.discriminator(self.generator(z)))
+        gradients = tape.gradient(g_loss, self.generator.trainable_weights)
+        self.g_optimizer.apply_gradients(zip(gradients, self.generator.trainable_weights))
+        self.d_loss_metric.update_state(d_loss)
+        self.g_loss_metric.update_state(g_loss)
+        return {"d_loss": self.d_loss_metric.result(), "g_loss": self.g_loss_metric.result()}
+
+
+class OwnLoss(cornu.Model):
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        return ops.mean(ops.absolute(y - y_pred)) + ops.mean(ops.square(y_pred))
+
+
+def made(kind, *layers):
+    x = cornu.Input((4,))
+    y = x
+    for layer in layers:
+        y = layer(y)
+    return drawn(kind(x, y))
+
+
+def gan():
+    judge = drawn(cornu.Sequential([cornu.Input((4,)), L.Dense(5, "tanh"), L.Dense(1)]))
+    maker = drawn(cornu.Sequential([cornu.Input((2,)), L.Dense(5, "tanh"), L.Dense(4)]))
+    model = Gan(judge, maker)
+    model.compile(d_optimizer=cornu.optimizers.Adam(0.01),
+                  g_optimizer=cornu.optimizers.RMSprop(0.02),
+                  loss_fn=cornu.losses.BinaryCrossentropy(from_logits=True))
+    return model
+
+
+def sums(*models):
+    return [float(np.sum(w * w)) for model in models for w in model.get_weights()]
+
+
+class Steps(Histories):
+    def test_the_guide_s(self):
+        model = made(Guide, L.Dense(3, "tanh", kernel_regularizer="l2"), L.Dense(2))
+        model.compile(cornu.optimizers.Adam(0.01), "mse", metrics=["mae"])
+        history = model.fit(X, Y, batch_size=4, epochs=3, shuffle=False, verbose=0,
+                            validation_data=(X, Y))
+        self.expect(history.history, {
+            "loss": [0.63444, 0.57824, 0.53443], "mae": [0.68293, 0.65557, 0.63221],
+            "val_loss": [0.59524, 0.55266, 0.51668], "val_mae": [0.66237, 0.63908, 0.61671]}, 1e-5)
+        np.testing.assert_allclose(sums(model), [1.33787, 0.4607, 0.71785, 0.2822], atol=2e-5)
+        np.testing.assert_allclose(model.evaluate(X, Y, verbose=0), [0.51668, 0.61671], atol=1e-5)
+
+    def test_metrics_of_its_own_and_a_test_step(self):
+        model = made(OwnMetrics, L.Dense(3, "tanh"), L.Dense(2))
+        model.compile(cornu.optimizers.SGD(0.1, momentum=0.5))
+        history = model.fit(X, Y, batch_size=4, epochs=3, shuffle=False, verbose=0,
+                            validation_data=(X, Y))
+        self.expect(history.history, {
+            "loss": [0.61603, 0.48263, 0.41919], "mae": [0.68074, 0.60632, 0.56567],
+            "val_mae": [0.61939, 0.56503, 0.52763]}, 1e-5)
+        np.testing.assert_allclose(sums(model), [1.36732, 0.50326, 0.75118, 0.13597], atol=2e-5)
+        found = model.evaluate(X, Y, batch_size=5, verbose=0, return_dict=True)
+        self.assertEqual(list(found), ["mae"])
+        self.assertAlmostEqual(found["mae"], 0.527626, 5)
+
+    def test_a_gan_of_two_optimizers(self):
+        model = gan()
+        history = model.fit(X, batch_size=4, epochs=3, shuffle=False, verbose=0)
+        self.expect(history.history, {"d_loss": [0.73953, 0.85537, 0.91589],
+                                      "g_loss": [0.68034, 0.50377, 0.44086]}, 1e-5)
+        np.testing.assert_allclose(
+            sums(model.discriminator, model.generator),
+            [2.27798, 0.98858, 0.56128, 0.22428, 1.29916, 1.27621, 2.40945, 1.09189], atol=3e-5)
+
+    def test_batches_of_an_iterator(self):
+        """A batch of the data alone, and one batch after the other by train_on_batch."""
+        batches = [X[:4], X[4:8], X[8:]]
+        models = [gan(), gan(), gan()]
+        models[0].fit(X, batch_size=4, shuffle=False, verbose=0)
+        models[1].fit(iter(batches), steps_per_epoch=3, verbose=0)
+        for batch in batches:
+            logs = models[2].train_on_batch(batch, return_dict=True)
+        self.assertEqual(sorted(logs), ["d_loss", "g_loss"])
+        for model in models[1:]:
+            self.assertEqual(sums(model.discriminator, model.generator),
+                             sums(models[0].discriminator, models[0].generator))
+
+    def test_a_loss_of_its_own(self):
+        model = made(OwnLoss, L.Dense(2))
+        model.compile(cornu.optimizers.SGD(0.1), metrics=["mse"])
+        history = model.fit(X, Y, batch_size=4, epochs=2, shuffle=False, verbose=0)
+        self.expect(history.history, {"loss": [1.12077, 0.80567], "mse": [0.87432, 0.65218]}, 1e-5)
+        np.testing.assert_allclose(sums(model), [0.43901, 0.0479], atol=2e-5)
+
+    def test_distillation(self):
+        """compute_loss calls another model, which has its own device and does not change."""
+        class Distiller(cornu.Model):
+            def __init__(self, student, teacher):
+                super().__init__()
+                self.student, self.teacher = student, teacher
+
+            def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
+                return ops.mean(ops.square(self.teacher(x, training=False) - y_pred)) + \
+                    0.1 * ops.mean(ops.square(y - y_pred))
+
+            def call(self, x):
+                return self.student(x)
+        teacher = made(cornu.Model, L.Dense(5, "tanh"), L.Dense(2))
+        teacher.compile("adam", "mse")
+        teacher.fit(X, Y, verbose=0)
+        before = teacher.get_weights()
+        student = made(cornu.Model, L.Dense(2))
+        model = Distiller(student, teacher)
+        model.compile(cornu.optimizers.SGD(0.1), metrics=["mae"])
+        first = student.get_weights()
+        predicted = teacher.predict(X, verbose=0)
+        history = model.fit(X, Y, batch_size=10, epochs=1, verbose=0)
+        y_pred = X @ first[0] + first[1]
+        expected = np.mean((predicted - y_pred) ** 2) + 0.1 * np.mean((Y - y_pred) ** 2)
+        self.assertAlmostEqual(history.history["loss"][0], expected, 5)
+        gradient = np.sum(2 * (y_pred - predicted) + 0.2 * (y_pred - Y), axis=0) / y_pred.size
+        np.testing.assert_allclose(student.get_weights()[1], first[1] - 0.1 * gradient, atol=1e-6)
+        for a, b in zip(before, teacher.get_weights()):
+            np.testing.assert_array_equal(a, b)
+
+    def test_dictionaries_of_data(self):
+        class Named(cornu.Model):
+            def train_step(self, data):
+                x, y = data
+                with cornu.GradientTape() as tape:
+                    loss = ops.mean(ops.square(self(x["a"]) - y["b"] - x["c"]))
+                self.optimizer.apply(tape.gradient(loss, self.trainable_weights),
+                                     self.trainable_weights)
+                return {"loss": loss}
+        model = made(Named, L.Dense(2))
+        model.compile("sgd")
+        history = model.fit({"a": X, "c": Y}, {"b": Y}, epochs=2, verbose=0)
+        self.assertLess(history.history["loss"][1], history.history["loss"][0])
+
+    def test_predictions_of_its_own(self):
+        class Doubled(cornu.Model):
+            def predict_step(self, data):
+                return 2.0 * self(data, training=False)
+        model = made(Doubled, L.Dense(2))
+        once = np.asarray(model(X))
+        model.compile("sgd", "mse")
+        np.testing.assert_allclose(model.predict(X, verbose=0), 2 * once, rtol=1e-6)
+
+    def test_what_is_wrong_is_told(self):
+        class Wrong(cornu.Model):
+            returned = None
+
+            def train_step(self, data):
+                return self.returned(data)
+        for returned, kind, text in (
+                (lambda data: 3.0, TypeError, "Wrong.train_step returned float, expected a dict"),
+                (lambda data: {"loss": data[0]}, ValueError, "expected a scalar"),
+                (lambda data: 1 / 0, ZeroDivisionError, "division by zero")):
+            model = made(Wrong, L.Dense(2))
+            model.returned = returned
+            model.compile("sgd")
+            with self.assertRaisesRegex(kind, text):
+                model.fit(X, Y, verbose=0)
+            with self.assertRaisesRegex(kind, text):
+                model.train_on_batch(X, Y)
+        model = gan()
+        model.generator = None
+        with self.assertRaisesRegex(TypeError, "NoneType"):
+            model.fit(X, verbose=0)
+
+    def test_models_are_freed(self):
+        alive = []
+        for _ in range(3):
+            model = gan()
+            model.fit(X, verbose=0)
+            alive.append(weakref.ref(model._owned.counted))
+        del model
+        gc.collect()
+        self.assertEqual([counted() for counted in alive], [None] * 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
