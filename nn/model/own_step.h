@@ -97,9 +97,9 @@ CornuTensor *cornu_step_call_many(CornuStepCall *step, CornuLayer *layer, CornuT
 /* The seed of the next such call, for other calls (cornu_model_call, cornu_layer_call). */
 CornuTensor *cornu_step_seed(CornuStepCall *step);
 
-/* Random numbers, f32, others in each step and call: uniform in [0, 1), and normal of mean 0 and
- * deviation 1. Axis 0 is the batch's. */
+/* Random numbers, f32, uniform in [0, 1): others in each step and call. Axis 0 is the batch's. */
 CornuTensor *cornu_step_uniform(CornuStepCall *step, CornuShape shape);
+/* Likewise normal ones of mean 0 and deviation 1. */
 CornuTensor *cornu_step_normal(CornuStepCall *step, CornuShape shape);
 
 /* The mean of values (B, …) of the valid rows, each of its own: a scalar, of which a shard has its

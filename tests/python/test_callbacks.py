@@ -76,6 +76,74 @@ class Hooks(unittest.TestCase):
         model.predict(x, batch_size=8, verbose=0, callbacks=Count())
         self.assertEqual(counts, {"test": 4, "predict": 8})
 
+    def test_logs_are_for_the_callbacks_after_it(self):
+        model, x, y = model_and_data()
+        seen = []
+
+        class Rate(C.Callback):
+            def on_epoch_end(self, epoch, logs=None):
+                logs["rate"] = 0.5 * epoch
+                logs["mae"] = 7.0
+
+        class See(C.Callback):
+            def on_epoch_end(self, epoch, logs=None):
+                seen.append(dict(logs))
+        kept = C.History()
+        history = model.fit(x, y, epochs=2, verbose=0, callbacks=[Rate(), See(), kept])
+        self.assertEqual([logs["rate"] for logs in seen], [0.0, 0.5])
+        self.assertEqual([logs["mae"] for logs in seen], [7.0, 7.0])
+        self.assertEqual(history.history["rate"], [0.0, 0.5])
+        self.assertEqual(history.history["mae"], [7.0, 7.0])
+        self.assertEqual((kept.history, kept.epoch), (history.history, [0, 1]))
+
+        class Many(C.Callback):
+            def on_epoch_end(self, epoch, logs=None):
+                logs.update({"a%d" % i: i for i in range(9)})
+        with self.assertRaisesRegex(ValueError, "changes 9 logs, expected at most"):
+            model.fit(x, y, verbose=0, callbacks=Many())
+
+    def test_models_are_used_and_saved_inside(self):
+        model, x, y = model_and_data()
+        found = []
+
+        class Use(C.Callback):
+            def on_epoch_end(self, epoch, logs=None):
+                path = os.path.join(folder, "epoch_%d.safetensors" % epoch)
+                self.model.save(path)
+                found.append((self.model.predict(x, verbose=0),
+                              self.model.evaluate(x, y, verbose=0)[0]))
+                np.testing.assert_array_equal(cornu.load(path).predict(x, verbose=0), found[-1][0])
+                self.model.optimizer.learning_rate *= 0.5
+                if epoch == 2:
+                    self.model.stop_training = True
+        with tempfile.TemporaryDirectory() as folder:
+            history = model.fit(x, y, epochs=9, verbose=0, callbacks=[Use()],
+                                validation_data=(x, y))
+            self.assertEqual(sorted(os.listdir(folder)),
+                             ["epoch_%d.safetensors" % i for i in range(3)])
+        self.assertEqual(history.epoch, [0, 1, 2])
+        self.assertEqual([loss for _, loss in found], history.history["val_loss"])
+        self.assertAlmostEqual(model.optimizer.learning_rate, 0.01 / 8, 8)
+
+    def test_loops_by_hand(self):
+        model, x, y = model_and_data()
+        calls = []
+
+        class Note(C.Callback):
+            def on_epoch_end(self, epoch, logs=None):
+                logs["added"] = epoch
+                calls.append((self.model is model, self.params["epochs"]))
+        together = C.CallbackList([Note()], add_history=True, model=model, epochs=2)
+        together.on_train_begin()
+        for epoch in range(2):
+            together.on_epoch_begin(epoch)
+            together.on_train_batch_begin(0)
+            logs = model.train_on_batch(x, y, return_dict=True)
+            together.on_train_batch_end(0, logs)
+            together.on_epoch_end(epoch, logs)
+        self.assertEqual(calls, [(True, 2)] * 2)
+        self.assertEqual(together.callbacks[1].history["added"], [0, 1])
+
     def test_stop_training(self):
         model, x, y = model_and_data()
 

@@ -88,11 +88,15 @@ class Callback:
             "on_" + name[len("train_"):]))
 
 
-class History:
-    """What fit returns: `history`, lists of values by name, and `epoch`, the epochs' indices."""
+class History(Callback):
+    """What fit returns: `history`, lists of values by name, and `epoch`, the epochs' indices. As a
+    callback it is filled while fit runs."""
 
-    def __init__(self, address, model):
+    def __init__(self, address=None, model=None):
         self.model, self.params = model, {}
+        if address is None:
+            self.history, self.epoch = {}, []
+            return
         epochs = lib.cornu_history_epochs(address)
         self.epoch = [lib.cornu_history_epoch(address, i) for i in range(epochs)]
         keys = [lib.cornu_history_key(address, k)
@@ -101,6 +105,58 @@ class History:
         self.history = {key: [lib.cornu_history_get(address, key, i) for i in range(epochs)
                               if lib.cornu_history_has(address, key, i)] for key in keys}
         lib.cornu_history_free(address)
+
+
+    def on_train_begin(self, logs=None):
+        self.history, self.epoch = {}, []
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.epoch.append(epoch)
+        for key, value in (logs or {}).items():
+            self.history.setdefault(key, []).append(value)
+
+
+class CallbackList:
+    """Callbacks as one, for loops by hand: each hook calls that of all, with the same logs."""
+
+    def __init__(self, callbacks=None, add_history=False, add_progbar=False, model=None, **params):
+        self.callbacks = [] if callbacks is None else \
+            list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
+        for callback in self.callbacks:
+            if not isinstance(callback, Callback):
+                raise TypeError("CallbackList: %r works in fit alone" % (callback,))
+        if add_progbar:
+            raise NotImplementedError("CallbackList: add_progbar; fit draws the bar")
+        if add_history and not any(isinstance(c, History) for c in self.callbacks):
+            self.callbacks.append(History())
+        if model is not None:
+            self.set_model(model)
+        self.set_params(params)
+
+    def append(self, callback):
+        self.callbacks.append(callback)
+
+    def set_params(self, params):
+        self.params = params
+        for callback in self.callbacks:
+            callback.set_params(params)
+
+    def set_model(self, model):
+        for callback in self.callbacks:
+            callback.set_model(model)
+
+    def __getattr__(self, name):
+        if name[:3] != "on_":
+            raise AttributeError(name)
+        hooks = [getattr(callback, name) for callback in self.callbacks]
+
+        def call(*arguments, logs=None):
+            logs = {} if logs is None else logs
+            if len(arguments) == (1 if _HOOKS.get(name[3:], "batch" in name) else 0):
+                arguments += (logs,)
+            for hook in hooks:
+                hook(*arguments)
+        return call
 
 
 class LambdaCallback(Callback):
@@ -217,7 +273,7 @@ def _make_class(class_name, function, config):
 for _row in lib.callbacks:
     globals()[_row[0]] = _make_class(*_row)
 
-__all__ = ["Callback", "History", "LambdaCallback", "LearningRateScheduler"]
+__all__ = ["Callback", "CallbackList", "History", "LambdaCallback", "LearningRateScheduler"]
 __all__ += [_row[0] for _row in lib.callbacks]
 
 
@@ -289,7 +345,7 @@ class Run:
         begins = {"train_begin", "test_begin", "predict_begin"}
         for name in begins | set(hooks):
             function = self._hook(hooks.get(name), _HOOKS[name], made,
-                                  callback if name in begins else None)
+                                  callback if name in begins else None, name == "epoch_end")
             self._kept.append(function)
             setattr(made, name, ctypes.cast(function, ctypes.c_void_p).value)
         if any(name.endswith("batch_end") for name in hooks):
@@ -298,14 +354,31 @@ class Run:
         self._kept.append(made)
         return ctypes.addressof(made)
 
-    def _hook(self, method, indexed, made, begun):
+    def _add_logs(self, made, before, logs):
+        """What a callback has put into the logs of an epoch is for those after it, and for the
+        history."""
+        changed = {name: float(value) for name, value in logs.items()
+                   if name not in before or before[name] is not value}
+        if len(changed) > len(made.added):
+            raise ValueError("a callback changes %d logs, expected at most %d (%s)"
+                             % (len(changed), len(made.added), ", ".join(changed)))
+        names = [name.encode("utf-8") for name in changed]
+        for i, added in enumerate(made.added):
+            added.name = names[i] if i < len(names) else None
+            added.value = list(changed.values())[i] if i < len(names) else 0.0
+        self._kept.append(names)
+
+    def _hook(self, method, indexed, made, begun, is_epoch_end=False):
         def call(*arguments):
+            before = dict(arguments[-1]) if indexed else None
             try:
                 if begun is not None:
                     begun.set_params({"verbose": made.params.verbose,
                                       "epochs": made.params.epochs, "steps": made.params.steps})
                 if method is not None:
                     method(*arguments)
+                if before is not None and arguments[-1] != before and is_epoch_end:
+                    self._add_logs(made, before, arguments[-1])
             except BaseException as error:      # KeyboardInterrupt and SystemExit, too
                 self.error = self.error or error
             return STOPPED if self.error else 0
