@@ -95,7 +95,8 @@ CornuConstraint cornu_constraint(const char *name)
 
 static bool has_norm(const CornuConstraint *self)
 {
-    return self->kind != CORNU_NO_CONSTRAINT && self->kind != CORNU_NON_NEG;
+    return self->kind != CORNU_NO_CONSTRAINT && self->kind != CORNU_NON_NEG &&
+           self->kind != CORNU_OWN_CONSTRAINT;
 }
 
 /* As a bit mask, which reductions take. */
@@ -121,6 +122,7 @@ CornuStatus cornu__constraint_check(const CornuConstraint *self, CornuShape shap
 CornuTensor *cornu_constraint_call(const CornuConstraint *self, CornuTensor *w)
 {
     if (!w || self->kind == CORNU_NO_CONSTRAINT) return w;
+    if (self->kind == CORNU_OWN_CONSTRAINT) return self->call(self, w);
     if (self->kind == CORNU_NON_NEG) return cornu_op_maximum(w, cornu_op_constant_like(w, 0.0));
     const CornuShape shape = cornu_tensor_shape(w);
     if (cornu__constraint_check(self, shape)) return cornu__null();

@@ -19,16 +19,23 @@ extern "C" {
 #endif
 
 typedef enum {
-    CORNU_NO_CONSTRAINT, CORNU_MAX_NORM, CORNU_NON_NEG, CORNU_UNIT_NORM, CORNU_MIN_MAX_NORM
+    CORNU_NO_CONSTRAINT, CORNU_MAX_NORM, CORNU_NON_NEG, CORNU_UNIT_NORM, CORNU_MIN_MAX_NORM,
+    CORNU_OWN_CONSTRAINT
 } CornuConstraintKind;
 
 /* axis: the axes of the norm. The list ends at the first 0 after its first entry; negative axes
  * count from the last. The default, { 0 }, suits Dense: the norm of each unit's weights. */
-typedef struct {
+typedef struct CornuConstraint CornuConstraint;
+
+struct CornuConstraint {
     unsigned kind;            /* a CornuConstraintKind */
     double   min_value, max_value, rate;
     int64_t  axis[CORNU_MAX_RANK];
-} CornuConstraint;
+    /* Of CORNU_OWN_CONSTRAINT: the weight that holds it, in the shape of w; `context` is the user's
+     * and must live as long as the layer. A model with one can be neither saved nor cloned. */
+    CornuTensor *(*call)(const CornuConstraint *self, CornuTensor *w);
+    const void *context;
+};
 
 typedef struct {
     char    unset;

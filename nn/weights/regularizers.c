@@ -127,6 +127,7 @@ static CornuTensor *orthogonal(const CornuRegularizer *self, CornuTensor *x)
 CornuTensor *cornu_regularizer_call(const CornuRegularizer *self, CornuTensor *x)
 {
     if (!x) return NULL;
+    if (self->kind == CORNU_OWN_REGULARIZER) return self->call(self, x);
     if (self->kind == CORNU_ORTHOGONAL_REGULARIZER) return orthogonal(self, x);
     CornuTensor *l1 = self->l1 == 0.0 ? NULL
                     : cornu_op_scale(cornu_op_sum(cornu_op_absolute(x)), self->l1);

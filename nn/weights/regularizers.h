@@ -18,17 +18,25 @@ extern "C" {
 #endif
 
 typedef enum {
-    CORNU_NO_REGULARIZER, CORNU_L1, CORNU_L2, CORNU_L1_L2, CORNU_ORTHOGONAL_REGULARIZER
+    CORNU_NO_REGULARIZER, CORNU_L1, CORNU_L2, CORNU_L1_L2, CORNU_ORTHOGONAL_REGULARIZER,
+    CORNU_OWN_REGULARIZER
 } CornuRegularizerKind;
 
 /* Whether the rows or the columns of a matrix shall be orthogonal to each other. */
 typedef enum { CORNU_ROWS, CORNU_COLUMNS } CornuOrthogonalMode;
 
-typedef struct {
+typedef struct CornuRegularizer CornuRegularizer;
+
+struct CornuRegularizer {
     unsigned            kind;     /* a CornuRegularizerKind */
     double              l1, l2, factor;
     CornuOrthogonalMode mode;
-} CornuRegularizer;
+    /* Of CORNU_OWN_REGULARIZER: the penalty, a scalar, for a weight or an output; `context` is the
+     * user's and must live as long as the layer. A model with one can be neither saved nor
+     * cloned. */
+    CornuTensor *(*call)(const CornuRegularizer *self, CornuTensor *x);
+    const void          *context;
+};
 
 typedef struct {
     char   unset;

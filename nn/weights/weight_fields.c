@@ -2,6 +2,9 @@
 #include "weight_rules_internal.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "../fields/own_objects_internal.h"
 
 json_t *cornu__weight_rule_to_json(const CornuWeightRuleFamily *family, const void *rule)
 {
@@ -18,6 +21,11 @@ CornuStatus cornu__read_weight_rule(const CornuWeightRuleFamily *family, const j
 {
     const json_t *class_name = json_is_object(value) ? json_object_get(value, "class_name") : value;
     if (json_is_null(value)) return CORNU_OK;
+    const void *own = cornu__own_object(value);
+    if (own) {
+        memcpy(rule, own, family->size);
+        return CORNU_OK;
+    }
     if (!json_is_string(class_name))
         return cornu__unexpected(name, "null, a string or an object with a class_name");
     CORNU__TRY(cornu__fail_prefix(

@@ -196,6 +196,105 @@ class Functions(Histories):
         self.assertEqual([counted() for counted in alive], [None] * 3)
 
 
+# ---- Rules of weights, and activations ----
+
+def begin(shape, dtype=None):
+    n = int(np.prod(shape))
+    return ((np.arange(n) * 5 % 7 - 3) / 6).reshape(shape).astype("float32")
+
+
+class Begin(cornu.initializers.Initializer):
+    def __init__(self, k):
+        self.k = k
+
+    def __call__(self, shape, dtype=None):
+        return self.k * begin(shape)
+
+
+class Penalty(cornu.regularizers.Regularizer):
+    def __init__(self, k):
+        self.k = k
+
+    def __call__(self, x):
+        return self.k * ops.sum(ops.square(x))
+
+
+class Limit(cornu.constraints.Constraint):
+    def __call__(self, w):
+        return ops.clip(w, -0.4, 0.4)
+
+
+def penalty(w):
+    return 0.05 * ops.sum(ops.absolute(w) ** 3)
+
+
+def half(w):
+    return ops.where(w > 0.3, 0.3, w)
+
+
+def swish(x):
+    return x * ops.sigmoid(1.5 * x)
+
+
+class Rules(unittest.TestCase):
+    def model(self):
+        return cornu.Sequential([
+            cornu.Input((4,)),
+            L.Dense(3, activation=swish, kernel_initializer=begin, kernel_regularizer=penalty,
+                    kernel_constraint=Limit()),
+            L.Dense(2, kernel_initializer=Begin(0.5), bias_initializer=begin,
+                    kernel_regularizer=Penalty(0.02), kernel_constraint=half,
+                    activity_regularizer=Penalty(0.03))])
+
+    def test_as_keras(self):
+        model = self.model()
+        model.compile(cornu.optimizers.SGD(0.2), "mse")
+        history = model.fit(X, Y, batch_size=4, epochs=3, shuffle=False, verbose=0)
+        np.testing.assert_allclose(history.history["loss"], [0.642623, 0.515698, 0.490258],
+                                   atol=2e-6)
+        np.testing.assert_allclose(
+            np.concatenate([w.ravel() for w in model.get_weights()]),
+            [-0.35351, 0.29374, 0.03006, -0.28555, 0.37821, 0.18719, -0.22061, -0.34368, 0.28183,
+             0.08897, -0.32712, 0.36131, -0.07309, 0.01416, 0.032, -0.27148, 0.14703, 0.12794,
+             -0.02359, 0.19997, 0.05396, 0.03812, 0.04199], atol=1e-5)
+        np.testing.assert_allclose(model(X[:1]), [[0.004496, 0.08735]], atol=2e-6)
+
+    def test_of_layers_of_its_own(self):
+        class Scale(L.Layer):
+            def build(self, shape):
+                self.w = self.add_weight((shape[-1],), initializer=Begin(2.0),
+                                         regularizer=Penalty(0.5), constraint=half)
+
+            def call(self, x):
+                return x * self.w
+        x = cornu.Input((4,))
+        model = cornu.Model(x, Scale()(x))
+        np.testing.assert_allclose(model.get_weights()[0], 2 * begin((4,)))
+        model.compile(cornu.optimizers.SGD(0.0), "mse")
+        expected = np.mean((X * (2 * begin((4,))) - X) ** 2) + 0.5 * np.sum((2 * begin((4,))) ** 2)
+        self.assertAlmostEqual(model.evaluate(X, X, verbose=0), expected, 4)
+        model.train_on_batch(X, X)
+        self.assertLess(float(model.get_weights()[0].max()), 0.30001)
+
+    def test_what_is_wrong_is_told(self):
+        def train(**given):
+            model = cornu.Sequential([cornu.Input((4,)), L.Dense(2, **given)])
+            model.compile("sgd", "mse")
+            model.fit(X, Y, verbose=0)
+        for given, kind, text in (
+                ({"kernel_initializer": lambda shape: np.zeros(3)}, ValueError,
+                 "expected \\(4, 2\\)"),
+                ({"kernel_regularizer": lambda w: w}, ValueError, "expected \\(\\)"),
+                ({"kernel_constraint": lambda w: ops.sum(w)}, ValueError, "expected \\(4, 2\\)"),
+                ({"kernel_constraint": lambda w: 1 / 0}, ZeroDivisionError, "division")):
+            with self.subTest(given), self.assertRaisesRegex(kind, text):
+                train(**given)
+        with self.assertRaisesRegex(NotImplementedError, "kernel_initializer is a function"):
+            self.model().to_json()
+        with self.assertRaisesRegex(TypeError, "expected a name"):
+            L.LSTM(3, activation=swish)
+
+
 # ---- Training steps ----
 
 def drawn(model):

@@ -112,6 +112,23 @@ class Described:
         return "<cornu %s(%s)>" % (self.class_name, given)
 
 
+class OwnCalled(Described):
+    """An object of a class of the library, or of the program's own, which is called."""
+
+    def __init__(self, *args, **kwargs):
+        if not self.is_own:
+            super().__init__(*args, **kwargs)
+
+    @property
+    def is_own(self):
+        return self.class_name is None
+
+    def get_config(self):
+        if self.is_own:
+            raise NotImplementedError("%s has no get_config" % type(self).__name__)
+        return super().get_config()
+
+
 class Written:
     """A default that is an object, as a program writes it."""
 

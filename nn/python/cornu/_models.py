@@ -424,6 +424,8 @@ class Sequential(Model):
         self._output_shapes = None
         by_address[address] = layer
         layer._model = layer._model or weakref.ref(self._owned.counted)
+        if getattr(layer, "_after", None) is not None:
+            self.add(layer._after)
 
 
 __all__ = ["Model", "Sequential"]

@@ -10,7 +10,7 @@ import inspect
 
 import numpy as np
 
-from ._arrays import dtype_number
+from ._arrays import dtype_number, shape_of
 from ._functions import Borrowed
 from ._library import lib, struct
 from ._operators import operate
@@ -217,7 +217,62 @@ def _schedule(schedule, owner=None):
     return struct("CornuSchedule", name=name_of(schedule), call=address_of(bridge)), bridge
 
 
+# ---- Rules of weights ----
+
+_INITIALIZER = ctypes.CFUNCTYPE(_STATUS, _POINTER, lib.type("CornuShape"), ctypes.c_uint64,
+                                ctypes.c_int64, ctypes.POINTER(ctypes.c_float))
+_RULE = ctypes.CFUNCTYPE(_POINTER, _POINTER, _POINTER)
+
+
+def _initializer(initializer, _=None):
+    takes_dtype = "dtype" in inspect.signature(initializer).parameters
+    drawn = {}      # asked again, it has the same values
+
+    def call(_, shape, seed, generator, to):
+        extents = shape_of(shape)
+        if (extents, generator) not in drawn:
+            made = initializer(extents, dtype="float32") if takes_dtype else initializer(extents)
+            made = np.asarray(made, np.float32)
+            if made.shape != extents:
+                raise ValueError("%s: returned the shape %s, expected %s"
+                                 % (name_of(initializer), made.shape, extents))
+            drawn[extents, generator] = np.ascontiguousarray(made)
+        made = drawn[extents, generator]
+        ctypes.memmove(to, made.ctypes.data, made.nbytes)
+        return 0
+    bridge = guarded(_INITIALIZER, call, _FAILED)
+    return struct("CornuInitializer", call=address_of(bridge)), bridge
+
+
+def _rule(kind, constant, scalar):
+    def make(rule, owner=None):
+        def call(_, x):
+            recording = into(x, owner)
+            with recording:
+                x = Value(x, recording)
+                made = operate("cast", recording.value(rule(x)), x.dtype)
+                if made.shape != (() if scalar else x.shape):
+                    raise ValueError("%s: returned the shape %s, expected %s"
+                                     % (name_of(rule), made.shape, () if scalar else x.shape))
+                return made.pointer
+        bridge = guarded(_RULE, call, None)
+        return struct(kind, kind=lib.constants[constant], call=address_of(bridge)), bridge
+    return make
+
+
+_regularizer = _rule("CornuRegularizer", "CORNU_OWN_REGULARIZER", True)
+_constraint = _rule("CornuConstraint", "CORNU_OWN_CONSTRAINT", False)
+_RULES = {"initializer": _initializer, "regularizer": _regularizer, "constraint": _constraint}
+
+
 # ---- The arguments of compile and of optimizers ----
+
+def is_own(value):
+    """Whether it is a function, or an object of a class, of the program's own."""
+    is_function = callable(value) and not isinstance(value, type) and \
+        not hasattr(value, "_cornu_name") and not hasattr(value, "class_name")
+    return is_function or getattr(value, "is_own", False)
+
 
 class Objects:
     """Objects of the program's own among arguments that become JSON: __own__ i is number i, for
@@ -249,15 +304,35 @@ class Objects:
     def schedule(self, schedule):
         return self._add(*_schedule(schedule, self.owner))
 
+    def rule(self, field, rule):
+        """Of a layer's argument of that name, which ends in initializer, …"""
+        kind = field.rpartition("_")[2]
+        if kind not in _RULES:
+            raise TypeError("%s is %r, expected a name or an object of this package"
+                            % (field, rule))
+        return self._add(*_RULES[kind](rule, self.owner))
+
+    def regularizer(self, rule):
+        return self.rule("regularizer", rule)
+
+    def constraint(self, rule):
+        return self.rule("constraint", rule)
+
+    def keep(self, address, new=False):
+        """They live as long as the layer, which may outlive its objects in Python, but not the
+        next layer at its address."""
+        if new:
+            _functions_of.pop(address, None)
+        if self:
+            _functions_of.setdefault(address, []).append(self)
+
     def walk(self, value, own):
         """A structure of names and objects with those of the program's own numbered."""
         if isinstance(value, dict):
             return {key: self.walk(v, own) for key, v in value.items()}
         if isinstance(value, (list, tuple)):
             return [self.walk(v, own) for v in value]
-        is_function = callable(value) and not isinstance(value, type) and \
-            not hasattr(value, "_cornu_name") and not hasattr(value, "class_name")
-        return own(value) if is_function or getattr(value, "is_own", False) else value
+        return own(value) if is_own(value) else value
 
     def __enter__(self):
         self._array = (ctypes.c_void_p * max(len(self._made), 1))(*self._made)
@@ -269,6 +344,9 @@ class Objects:
 
     def __bool__(self):
         return bool(self._made)
+
+
+_functions_of = {}      # Objects, by the address of the layer with these arguments
 
 
 def _reduction(loss):

@@ -10,6 +10,7 @@ from ._arrays import dtype_number
 from ._described import Described, plain, snake_case, unique_name
 from ._library import Owned, arguments, lib, struct
 from ._operators import users_line
+from ._own import Objects, is_own
 from ._symbols import Tensor, find_tensor, operation, results
 from ._traces import Trace, tracing
 from ._weighted import Weight, Weighted, by_address
@@ -154,13 +155,17 @@ class Traces:
         while name in taken:
             name = "%s_%d" % (base, len([n for n in taken if n.startswith(base)]))
         made, values = self._initializer(initializer, shape, dtype)
+        own = Objects()
         given = {"name": name, "shape": [int(extent) for extent in shape],
                  "trainable": bool(trainable), "initializer": made,
-                 "regularizer": plain(regularizer), "constraint": plain(constraint)}
+                 "regularizer": plain(own.walk(regularizer, own.regularizer)),
+                 "constraint": plain(own.walk(constraint, own.constraint))}
         address = self._ready()
         if self._adopted:
             return self._known_weight(name, shape)
-        symbol = Tensor(lib.cornu_traced_weight(address, json.dumps(given)), [self._traced])
+        with own:
+            symbol = Tensor(lib.cornu_traced_weight(address, json.dumps(given)), [self._traced])
+        own.keep(address)
         weight = self._weight_at(len(self._own))
         self._symbols[weight._address] = symbol
         self._own.append(weight)
@@ -178,11 +183,11 @@ class Traces:
         if given is None:
             whole = dtype is not None and "float" not in str(dtype)
             return "zeros" if whole or str(dtype) == "bool" else "glorot_uniform", None
-        if isinstance(given, (str, Described)) or (isinstance(given, type)
+        if is_own(given):
+            given = given(shape, dtype=dtype or "float32")
+        elif isinstance(given, (str, Described)) or (isinstance(given, type)
                                                    and issubclass(given, Described)):
             return plain(given), None
-        if callable(given):
-            given = given(shape, dtype=dtype or "float32")
         return "zeros", np.broadcast_to(np.asarray(given, np.float32), shape)
 
     def _sublayers(self):

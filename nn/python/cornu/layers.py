@@ -8,10 +8,11 @@ import numpy as np
 
 from ._arrays import Borrowed
 from ._errors import CornuError
-from ._described import Described, make_classes, snake_case, unique_name
+from ._described import Described, make_classes, plain, snake_case, unique_name
 from ._library import Owned, lib, struct
 from ._symbols import Tensor, find_tensor, input_tensor as Input
 from ._cells import CellRNN, Lambda
+from ._own import Objects, is_own, name_of
 from ._traced import Layer
 from ._traces import tracing
 from ._weighted import Weight, Weighted, by_address, check_tensors
@@ -59,10 +60,33 @@ class BuiltIn(Described, Layer):
     def _makes_mask(self):
         return self.class_name == "Masking" or bool((self._config or {}).get("mask_zero"))
 
+    _after = None       # the activation, where it is a function of the program's own
+
+    def _own_arguments(self, own):
+        """The arguments, with functions of the program's own among `own`."""
+        config = dict(self._config)
+        for name, value in self._config.items():
+            if not is_own(value):
+                continue
+            if name == "activation" and not any(word in self.field_names for word in
+                                                ("recurrent_activation", "return_sequences")):
+                if self._config.get("activity_regularizer") is not None:
+                    raise NotImplementedError(
+                        "%s: an activity_regularizer beside an activation that is a function; add "
+                        "the penalty by add_loss in a layer of your own" % self._config["name"])
+                self._after = Lambda(value, name=unique_name(name_of(value)))
+                config[name] = "linear"
+            else:
+                config[name] = own.rule(name, value)
+        return config
+
     def _make(self):
-        text = json.dumps(self.to_dict())
+        own, text = Objects(), None
+        if self._config is not None and any(is_own(v) for v in self._config.values()):
+            text = {"class_name": self.class_name, "config": plain(self._own_arguments(own))}
         try:
-            address = lib.cornu_layer_from_json(text)
+            with own:
+                address = lib.cornu_layer_from_json(json.dumps(text or self.to_dict()))
         except CornuError:
             missing = [f["name"] for f in self.description["fields"]
                        if f.get("required") and f["name"] not in self._config]
@@ -72,6 +96,7 @@ class BuiltIn(Described, Layer):
                             % (self.class_name, missing[0])) from None
         self._owned = Owned(address, lib.cornu_layer_free)
         by_address[self._owned.address] = self
+        own.keep(address, new=True)
 
     @classmethod
     def _view(cls, address, owner):
@@ -146,6 +171,10 @@ class BuiltIn(Described, Layer):
             args, kwargs = tracing().symbols(list(args)), tracing().symbols(kwargs)
         own = self.description.get("call_arguments", "").split()
         self._configure({key: kwargs.pop(key) for key in own if key in kwargs})
+        made = self._computed(args, kwargs)
+        return made if self._after is None else self._after(made)
+
+    def _computed(self, args, kwargs):
         if not isinstance(find_tensor([*args, *kwargs.values()]), Tensor):
             from ._calls import call_layer
             return call_layer(self, args, kwargs)

@@ -1,10 +1,10 @@
 """Keras' regularizers, by the library's tables. Where an argument is one, its name will do."""
 
-from ._described import Described, make_classes
+from ._described import OwnCalled, make_classes
 
 
-class Regularizer(Described):
-    """The base of all regularizers."""
+class Regularizer(OwnCalled):
+    """The base of all regularizers. Your own define __call__(x)."""
 
 
 __all__ = ["Regularizer"] + make_classes("regularizers", Regularizer, globals())

@@ -48,13 +48,19 @@ json_t *cornu__model_to_json(const CornuModel *model, const CornuPolicy *usual)
                                 : sequential_to_json(model, policy);
 }
 
+static bool is_function(const CornuField *field, const void *at)
+{
+    if (field->kind == CORNU_FIELD_INITIALIZER) return ((const CornuInitializer *)at)->call;
+    if (field->kind == CORNU_FIELD_REGULARIZER) return ((const CornuRegularizer *)at)->call;
+    return field->kind == CORNU_FIELD_CONSTRAINT && ((const CornuConstraint *)at)->call;
+}
+
 /* A file cannot hold a function. */
-static CornuStatus check_initializers(const CornuLayer *layer)
+static CornuStatus check_functions(const CornuLayer *layer)
 {
     const char *config = cornu__config(layer);
     for (const CornuField *field = cornu__keras_class(layer)->fields; field && field->name; field++)
-        if (field->kind == CORNU_FIELD_INITIALIZER &&
-            ((const CornuInitializer *)(config + field->offset))->call)
+        if (is_function(field, config + field->offset))
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s is a function, with which a model "
                                "can be neither saved nor cloned; cornu_model_save_weights saves "
                                "its weights",
@@ -79,7 +85,7 @@ CornuStatus cornu__check_layers(const CornuLayer *layer)
                            "cloned, since it is not registered: see cornu_register_layer; "
                            "cornu_model_save_weights saves their weights",
                            cornu_layer_name(layer), kind->class_name);
-    CORNU__TRY(check_initializers(layer));
+    CORNU__TRY(check_functions(layer));
     for (int i = 0; i < layer->inner_count; i++) CORNU__TRY(cornu__check_layers(layer->inner[i]));
     return CORNU_OK;
 }
