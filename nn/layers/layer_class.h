@@ -172,6 +172,7 @@ typedef struct {
     const void *family;      /* of classes that share their functions: what these tell them apart
                                 by; or NULL */
 
+    bool of_graphs;          /* it calls layers in graphs: paths of their weights get its name */
     bool any_axis;           /* axis 0 is an axis like others: rows may depend on each other */
     bool consumes_masks;     /* Keras' call takes the masks off its first three inputs, so that a
                                 residual connection that adds one of them has no mask */

@@ -575,12 +575,14 @@ static const CornuHostStage stage = {
 
 const CornuLayerClass cornu__sequential_class = {
     .class_name = "Sequential", .size = sizeof(CornuModel), .build_many = build_many,
-    .call_masked = call_masked, .outputs = outputs, .apply_policy = apply_policy,
+    .call_masked = call_masked, .of_graphs = true, .outputs = outputs,
+    .apply_policy = apply_policy,
     .free = free_model, .takes_integers = true,
 };
 
 const CornuLayerClass cornu__functional_class = {
     .class_name = "Functional", .size = sizeof(CornuModel), .build_many = build_many,
-    .call_masked = call_masked, .outputs = outputs, .apply_policy = apply_policy,
+    .call_masked = call_masked, .of_graphs = true, .outputs = outputs,
+    .apply_policy = apply_policy,
     .free = free_model, .takes_integers = true,
 };

@@ -1,5 +1,5 @@
 /* Symbols and nodes; the thread owns them until a model does. */
-#include "traced_internal.h"
+#include "model_internal.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -258,8 +258,7 @@ static CornuStatus make_call(CornuLayer *layer, CornuSymbol *const *in, int coun
                                           : cornu__layer_trace(layer, types, count, out));
     if (!layer->built) layer->output = out[0].shape;
     layer->built = true;
-    const bool of_graphs = layer->kind->call_masked || cornu__as_traced(layer);
-    return of_graphs && layer->calls == 0 ? extend_paths(layer) : CORNU_OK;
+    return layer->kind->of_graphs && layer->calls == 0 ? extend_paths(layer) : CORNU_OK;
 }
 
 /* Prefixes a message with the names of the tensors to be merged. */

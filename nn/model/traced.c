@@ -155,7 +155,7 @@ static const CornuKerasClass keras = { .shown = shown };
 const CornuLayerClass cornu__traced_class = {
     .keras = &keras, .class_name = "Traced", .size = sizeof(CornuTraced), .build_many = build_many,
     .call_many = call_many, .mask_many = mask_many, .outputs = outputs, .free = free_traced,
-    .keeps_integers = true, .any_axis = true,
+    .keeps_integers = true, .any_axis = true, .of_graphs = true,
 };
 
 /* ---- Making ---- */

@@ -98,7 +98,9 @@ json_t *cornu__operation_operands(const json_t *call, json_t *histories);
 CornuModel *cornu__functional_from_json(const json_t *config, const char *policy,
                                         const CornuPolicy *usual, const CornuModel *shared);
 
-/* A traced layer (traced.c), likewise as other layers. */
+/* A traced layer, likewise as other layers: what Keras writes of a class of the program, so that
+ * Keras reads it where that class is registered, and beside it, as "traced", its weights and
+ * graphs. */
 json_t     *cornu__traced_to_json(const CornuLayer *layer, const CornuPolicy *usual);
 bool        cornu__is_traced_json(const json_t *value);
 CornuStatus cornu__traced_from_json(const json_t *value, CornuLayer **layer);

@@ -55,6 +55,48 @@ static bool is_function(const CornuField *field, const void *at)
     return field->kind == CORNU_FIELD_CONSTRAINT && ((const CornuConstraint *)at)->call;
 }
 
+/* ---- Traced layers: beside what Keras writes of a class, its weights and graphs ---- */
+
+static json_t *numbers_to_json(const int *numbers, int count)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++) list = cornu__json_append(list, json_integer(numbers[i]));
+    return list;
+}
+
+static json_t *graph_to_json(const CornuTracedGraph *graph)
+{
+    json_t *value = json_pack("{s:i, s:i, s:i, s:o, s:o, s:o}", "operands", graph->operands,
+                              "results", graph->results, "losses", graph->losses,
+                              "reads", numbers_to_json(graph->reads, graph->read_count),
+                              "assigned", numbers_to_json(graph->assigned, graph->assigned_count),
+                              "graph", cornu__functional_to_json(graph->model, NULL));
+    if (graph->training_only) value = cornu__json_with(value, "training_only", json_true());
+    if (graph->computes_mask) value = cornu__json_with(value, "computes_mask", json_true());
+    if (graph->inference_only) value = cornu__json_with(value, "inference_only", json_true());
+    return value;
+}
+
+json_t *cornu__traced_to_json(const CornuLayer *layer, const CornuPolicy *usual)
+{
+    const CornuTraced *traced = cornu__as_traced(layer);
+    const CornuPolicy *policy = layer->own_policy ? layer->own_policy : usual;
+    json_t *config = json_copy(traced->config), *weights = json_array(), *graphs = json_array();
+    config = cornu__json_with(config, "name", json_string(cornu_layer_name(layer)));
+    config = cornu__json_with(config, "trainable", json_boolean(!layer->frozen));
+    config = cornu__json_with(config, "dtype", cornu__policy_to_json(policy));
+    for (int i = 0; i < layer->own_count; i++)
+        weights = cornu__json_append(weights, cornu__traced_weight_to_json(traced, i));
+    for (int i = 0; i < traced->graph_count; i++)
+        graphs = cornu__json_append(graphs, graph_to_json(&traced->graphs[i]));
+    return json_pack("{s:s, s:s, s:o, s:s, s:{s:o, s:o, s:O, s:b}}", "module", traced->module,
+                     "class_name", traced->class_name, "config", config, "registered_name",
+                     traced->registered_name, "traced", "weights", weights, "graphs", graphs, "attributes",
+                     traced->attributes, "supports_masking", traced->supports_masking);
+}
+
+/* ---- What files can hold ---- */
+
 /* A file cannot hold a function. */
 static CornuStatus check_functions(const CornuLayer *layer)
 {
