@@ -16,7 +16,7 @@
              unsigned *: "u32", int64_t *: "i64", uint64_t *: "u64", double *: "f64",          \
              const char **: "text", CornuShape *: "CornuShape", CornuType *: "CornuType",      \
              CornuArray *: "CornuArray", CornuData *: "CornuData",                             \
-             CornuParams *: "CornuParams", default: "pointer")
+             CornuParams *: "CornuParams", CornuMesh *: "CornuMesh", default: "pointer")
 
 /* ---- Structs ---- */
 
@@ -31,6 +31,8 @@ typedef struct {
     _Generic(&(member), int64_t (*)[CORNU_MAX_RANK]: "i64",                            \
              int64_t (*)[CORNU_MAX_MODEL_TENSORS][CORNU_MAX_RANK]: "i64",              \
              char (*)[sizeof(member)]: "char", char **: "text",                        \
+             char (*)[CORNU_MESH_AXES][CORNU_MESH_NAME]: "char",                       \
+             int (*)[CORNU_MESH_AXES]: "i32", const char *(*)[CORNU_MAX_RANK]: "text", \
              CornuArray (*)[CORNU_MAX_MODEL_TENSORS]: "CornuArray",                    \
              CornuType (*)[CORNU_MAX_STATES]: "CornuType",                             \
              const char *(*)[CORNU_MAX_MODEL_TENSORS]: "text",                         \

@@ -13,25 +13,44 @@ Names, arguments, defaults and orders are Keras'; so are shapes: rows first, ima
 Arrays are NumPy's, and are not copied if they are contiguous. Failures raise CornuError.
 """
 
-from . import (activations, callbacks, constraints, datasets, errors, initializers, layers, losses,
-               metrics, models, ops, optimizers, regularizers, utils)
+from . import (activations, backend, callbacks, config, constraints, datasets, distribution,
+               dtype_policies, errors, initializers, layers, losses, metrics, mixed_precision, models, ops,
+               optimizers, preprocessing, regularizers, saving, tree, utils)
 from ._explain import explain
 from ._functions import GradientTape, Variable, function, gradients
 from ._library import lib as _lib
 from ._remat import RematScope, remat
+from ._surface.missing import coverage, getter as _getter
 from ._symbols import Tensor, input_tensor as Input
 from .devices import Device
+from .dtype_policies import DTypePolicy, FloatDTypePolicy
 from .errors import CornuError
+from .initializers import Initializer
 from .int8 import Int8Model
+from .layers import Layer
+from .losses import Loss
+from .metrics import Metric
 from .models import (Model, Predictor, Sequential, clone_model, from_keras, load, load_model,
                      model_from_json)
+from .optimizers import Optimizer
+from .regularizers import Regularizer
 from .utils import clear_session, set_dtype_policy, set_random_seed
 
+KerasTensor = Tensor
 __version__ = _lib.version
+__getattr__ = _getter(__name__)
 
-__all__ = ["CornuError", "Device", "GradientTape", "Input", "Int8Model", "Model", "Predictor",
-           "RematScope", "Sequential", "Tensor", "Variable",
-           "activations", "callbacks", "clear_session", "clone_model", "constraints", "datasets",
-           "errors", "explain", "from_keras", "function", "gradients", "initializers", "layers", "load", "load_model",
-           "losses", "metrics", "model_from_json", "models", "ops", "optimizers", "regularizers",
-           "remat", "set_dtype_policy", "set_random_seed", "utils"]
+
+def version():
+    """The version of the library."""
+    return __version__
+
+
+__all__ = ["CornuError", "DTypePolicy", "Device", "FloatDTypePolicy", "Initializer", "GradientTape", "Input",
+           "Int8Model", "KerasTensor", "Layer", "Loss", "Metric", "Model", "Optimizer", "Predictor",
+           "Regularizer", "RematScope", "Sequential", "Tensor", "Variable", "activations", "backend",
+           "callbacks", "clear_session", "clone_model", "config", "constraints", "coverage",
+           "datasets", "distribution", "dtype_policies", "errors", "explain", "from_keras", "function", "gradients", "initializers",
+           "layers", "load", "load_model", "losses", "metrics", "mixed_precision",
+           "model_from_json", "models", "ops", "optimizers", "preprocessing", "regularizers",
+           "remat", "saving", "set_dtype_policy", "set_random_seed", "tree", "utils", "version"]

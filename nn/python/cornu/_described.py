@@ -13,10 +13,16 @@ described = json.loads(lib.take_text(lib.cornu_classes_to_json()))
 _counts, _counts_lock = {}, threading.Lock()
 
 
-def unique_name(label):
-    """Keras' default names: dense, dense_1, … counted over the program."""
+def next_count(label):
+    """0, 1, … for each label, counted over the program."""
     with _counts_lock:
         count = _counts[label] = _counts.get(label, -1) + 1
+    return count
+
+
+def unique_name(label):
+    """Keras' default names: dense, dense_1, …"""
+    count = next_count(label)
     return label if count == 0 else "%s_%d" % (label, count)
 
 

@@ -10,6 +10,7 @@ from .devices import find as _find_device
 from ._models import Model
 from ._symbols import set_extents
 from .optimizers import Optimizer
+from .saving import custom_object_scope
 
 
 def load(path, compile: bool = True, device=None, input_shapes=None) -> Model:
@@ -44,14 +45,17 @@ def _compiled(model):
     return model
 
 
-def load_model(filepath, compile: bool = True, device=None) -> Model:
-    """Keras' name of load."""
-    return load(filepath, compile, device)
+def load_model(filepath, custom_objects=None, compile: bool = True, safe_mode: bool = True,
+               device=None) -> Model:
+    """Keras' name of load; custom_objects are known by name while the file is read."""
+    with custom_object_scope(custom_objects):
+        return load(filepath, compile, device)
 
 
-def model_from_json(text: str) -> Model:
+def model_from_json(json_string: str, custom_objects=None) -> Model:
     """An uncompiled model of this architecture, Keras' JSON."""
-    return Model._of(lib.cornu_model_from_json(text))
+    with custom_object_scope(custom_objects):
+        return Model._of(lib.cornu_model_from_json(json_string))
 
 
 def clone_model(model: Model) -> Model:

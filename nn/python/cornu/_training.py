@@ -12,6 +12,7 @@ from ._described import Collecting, plain
 from ._feeds import Feed, in_order, is_feed, refuse
 from ._library import lib, struct
 from ._own import Objects, Owner
+from ._strategies import keep
 from ._steps import Stepped
 from ._values import Again
 from .devices import find as _find_device
@@ -20,11 +21,15 @@ from .optimizers import Optimizer, RMSprop
 # The model that last put a weight on a device, by the weight's address, while it lives.
 _placed_weights = weakref.WeakValueDictionary()
 _VERBOSE = {"auto": "CORNU_AUTO", 0: "CORNU_SILENT", 1: "CORNU_BAR", 2: "CORNU_LINES"}
+# Whether verbose="auto" prints; see cornu.config.
+interactive = [True]
 
 
 def _verbose(value):
     if value not in _VERBOSE:
         raise ValueError("verbose is %r, expected 0, 1, 2 or auto" % (value,))
+    if value == "auto" and not interactive[0]:
+        value = 0
     return lib.constants[_VERBOSE[value]]
 
 
@@ -93,6 +98,8 @@ class Trained(Stepped):
             pointer = self._placed.address
         lib.cornu_compile_step_from_json(self.pointer, json.dumps(config), pointer,
                                          step and step.address)
+        if pointer is None:
+            keep(self._owned)
         self._claim_weights()
 
     def _weight_addresses(self):

@@ -7,6 +7,7 @@ import sys
 import threading
 
 from ._library import lib, struct
+from ._surface.missing import getter as _getter
 
 _STATUS = lib.type("u32")
 _LOGS = ctypes.POINTER(lib.type("CornuLogs"))
@@ -275,6 +276,7 @@ for _row in lib.callbacks:
 
 __all__ = ["Callback", "CallbackList", "History", "LambdaCallback", "LearningRateScheduler"]
 __all__ += [_row[0] for _row in lib.callbacks]
+__getattr__ = _getter(__name__)
 
 
 # ---- A call of fit, evaluate or predict ----

@@ -10,6 +10,8 @@ from ._arrays import Borrowed
 from ._errors import CornuError
 from ._described import Described, make_classes, plain, snake_case, unique_name
 from ._library import Owned, lib, struct
+from ._surface.missing import add_aliases, getter
+from ._surface.registry import add_registry
 from ._symbols import Tensor, find_tensor, input_tensor as Input
 from ._cells import CellRNN, Lambda
 from ._own import Objects, is_own, name_of
@@ -289,3 +291,5 @@ class RNN(globals()["RNN"]):
 
 
 __all__ += ["Lambda"]
+__all__ += add_registry("layers", Layer, globals()) + add_aliases("layers", globals())
+__getattr__ = getter(__name__)

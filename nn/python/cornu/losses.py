@@ -13,6 +13,8 @@ from ._calls import call_loss
 from ._described import Described, described, make_classes, snake_case
 from ._library import Owned, lib
 from ._operators import operate
+from ._surface.missing import add_aliases, getter
+from ._surface.registry import add_registry
 from ._values import convert_to_tensor
 
 
@@ -121,3 +123,5 @@ for _each in _functions:
     globals()[_each] = _function(_each, _of.get(_each))
 
 __all__ = ["Loss"] + _classes + _functions
+__all__ += add_registry("losses", Loss, globals(), _functions) + add_aliases("losses", globals())
+__getattr__ = getter(__name__)

@@ -10,6 +10,8 @@ from ._described import Described, make_classes, snake_case
 from ._functions import Deferred, Variable
 from ._library import Owned, lib
 from ._operators import operate
+from ._surface.missing import add_aliases, getter
+from ._surface.registry import add_functions, add_registry
 from ._values import Array, current, to_array
 
 
@@ -178,3 +180,7 @@ class Sum(_Total):
 
 
 __all__ = ["Metric", "Mean", "Sum"] + make_classes("metrics", Metric, globals())
+_functions = add_functions(globals())
+__all__ += _functions + add_registry("metrics", Metric, globals(), _functions)
+__all__ += add_aliases("metrics", globals())
+__getattr__ = getter(__name__)

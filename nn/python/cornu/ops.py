@@ -6,9 +6,9 @@ results returns a list of them.
 """
 
 import inspect
-import types
 
 from ._described import described
+from ._surface.missing import Namespace, add_aliases, getter
 from ._symbols import operation as _operation
 from ._values import convert_to_numpy, convert_to_tensor, is_tensor, shape
 
@@ -49,6 +49,9 @@ for _entry, _name in zip(described["operations"], described["names"]["operations
         _modules.setdefault(_entry["module"], {})[_each] = globals()[_each]
         __all__.append(_each)
 
+__all__ += add_aliases("ops", globals())
 # Keras' keras.ops.image and so on.
 for _name, _functions in _modules.items():
-    globals()[_name] = types.SimpleNamespace(**_functions)
+    add_aliases("ops." + _name, _functions)
+    globals()[_name] = Namespace("ops." + _name, _functions)
+__getattr__ = getter(__name__)

@@ -1,6 +1,8 @@
 """Keras' regularizers, by the library's tables. Where an argument is one, its name will do."""
 
 from ._described import OwnCalled, make_classes
+from ._surface.missing import add_aliases, getter
+from ._surface.registry import add_registry
 
 
 class Regularizer(OwnCalled):
@@ -8,3 +10,6 @@ class Regularizer(OwnCalled):
 
 
 __all__ = ["Regularizer"] + make_classes("regularizers", Regularizer, globals())
+__all__ += add_registry("regularizers", Regularizer, globals())
+__all__ += add_aliases("regularizers", globals())
+__getattr__ = getter(__name__)

@@ -10,6 +10,8 @@ from .._functions import Borrowed
 from .._library import Owned, lib
 from .._operators import users_line
 from .._values import Again, Compiled, Recording, Same, Value, current, kept, to_array
+from .._surface.missing import getter
+from .._surface.registry import add_registry
 from . import schedules
 
 
@@ -209,3 +211,9 @@ class LossScaleOptimizer(Optimizer):
 
 __all__ = ["Optimizer", "LossScaleOptimizer", "schedules"]
 __all__ += make_classes("optimizers", Optimizer, globals())
+__all__ += add_registry("optimizers", Optimizer, globals())
+
+from . import legacy    # noqa: E402, which has the classes above
+
+__all__.append("legacy")
+__getattr__ = getter(__name__)

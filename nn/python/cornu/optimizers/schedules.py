@@ -1,6 +1,8 @@
 """Keras' learning rate schedules, by the library's tables."""
 
 from .._described import OwnCalled, make_classes
+from .._surface.missing import getter
+from .._surface.registry import add_registry
 
 
 class LearningRateSchedule(OwnCalled):
@@ -9,3 +11,7 @@ class LearningRateSchedule(OwnCalled):
 
 
 __all__ = ["LearningRateSchedule"] + make_classes("schedules", LearningRateSchedule, globals())
+__all__ += [name for name in add_registry("schedules", LearningRateSchedule, globals())
+            if name != "get"]
+del globals()["get"]        # Keras has none
+__getattr__ = getter(__name__)
