@@ -28,6 +28,7 @@
 #                                     killed and stopped, and connections cut
 #   make check-keras-cases T=pooling  Keras' own tests of its layers; PYTHON=... has Keras, JAX, pytest
 #   make check-keras-applications ONLY='VGG16 Xception'   networks of keras.applications, beside Keras
+#   make check-keras-examples ONLY='generative_vae'   programs like Keras' examples, beside Keras
 #   make bench-keras-applications     their times and memory, beside Keras on TensorFlow and JAX
 #   make check-serve SECONDS=60       cornu serve with 64 connections, by wrk
 #   make check-faults                 failures of memory, disks, files and processes
@@ -207,6 +208,11 @@ check-keras-applications:
 	$(again) $(BUILD)/libcornu.so
 	@BUILD=$(BUILD) $(PYTHON) tests/keras/applications.py $(ONLY)
 
+check-keras-examples:
+	$(again) $(BUILD)/libcornu.so
+	@CORNU_LIBRARY=$(abspath $(BUILD)/libcornu.so) PYTHONPATH=nn/python \
+	    $(PYTHON) tests/python/examples/compare.py $(ONLY)
+
 SIDES = cornu tensorflow jax
 bench-keras-applications:
 	$(again) $(BUILD)/libcornu.so
@@ -266,5 +272,5 @@ bench-peers: $(bench) $(BUILD)/libcornu.so
 .PHONY: test check test-programs emulated-tests check-isa check-arm64 check-training check-faults \
         check-mutants check-programs check-models check-processes check-processes-bits \
         check-kills check-tpu check-gpu check-keras-cases check-keras-random \
-        check-keras-applications check-onnx-nodes check-tflite bench bench-peers \
+        check-keras-applications check-keras-examples check-onnx-nodes check-tflite bench bench-peers \
         bench-keras-applications check-serve check-int8

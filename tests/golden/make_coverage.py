@@ -14,8 +14,9 @@ TO = common.HERE.parent.parent / "nn" / "python" / "cornu" / "_surface" / "names
 # Whose methods and properties programs use.
 CLASSES = ["Layer", "Model", "Sequential", "KerasTensor", "Variable", "callbacks.Callback",
            "losses.Loss", "metrics.Metric", "optimizers.Optimizer"]
-HEAD = '''"""The public names of Keras %s by module, made by tests/golden/make_coverage.py: A=B is another
-name of B in the same module; below, the attributes of classes, of Model\nand Sequential those that the class before lacks."""
+HEAD = '''"""The public names of Keras %s by module, made by tests/golden/make_coverage.py. A=B is
+another name of B in the same module. Below are the attributes of classes, of Model and Sequential
+those that the class before lacks."""
 
 '''
 
@@ -51,7 +52,7 @@ def modules(prefix, module, found):
 def written(name, table):
     lines = [name + " = {"]
     for key, values in table.items():
-        text = textwrap.wrap(" ".join(values), 92, break_on_hyphens=False) or [""]
+        text = textwrap.wrap(" ".join(values), 88, break_on_hyphens=False) or [""]
         rows = ["        \"%s%s\"" % (row, " " if row is not text[-1] else "") for row in text]
         lines.append("    %r:\n%s," % (key, "\n".join(rows)))
     return "\n".join(lines) + "\n}\n"

@@ -357,7 +357,8 @@ class Bars(unittest.TestCase):
             bar = utils.Progbar(20, verbose=2)
             bar.update(5, [("loss", 2.0)])
             bar.add(15, [("loss", 1.0), ("acc", 1e-4)])
-        self.assertEqual(out.getvalue(), "20/20 - 3s - 150ms/step - loss: 1.0000 - acc: 1.0000e-04\n")
+        self.assertEqual(out.getvalue(),
+                         "20/20 - 3s - 150ms/step - loss: 1.0000 - acc: 1.0000e-04\n")
 
     def test_bar(self):
         with contextlib.redirect_stdout(io.StringIO()) as out, mock.patch(

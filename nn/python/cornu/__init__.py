@@ -13,9 +13,10 @@ Names, arguments, defaults and orders are Keras'; so are shapes: rows first, ima
 Arrays are NumPy's, and are not copied if they are contiguous. Failures raise CornuError.
 """
 
-from . import (activations, backend, callbacks, config, constraints, datasets, distribution,
-               dtype_policies, errors, initializers, layers, losses, metrics, mixed_precision, models, ops,
-               optimizers, preprocessing, regularizers, saving, tree, utils)
+from . import (activations, applications, backend, callbacks, config, constraints, datasets,
+               distribution, dtype_policies, errors, initializers, layers, losses, metrics,
+               mixed_precision, models, ops, optimizers, preprocessing, regularizers, saving, tree,
+               utils)
 from ._explain import explain
 from ._functions import GradientTape, Variable, function, gradients
 from ._library import lib as _lib
@@ -46,11 +47,14 @@ def version():
     return __version__
 
 
-__all__ = ["CornuError", "DTypePolicy", "Device", "FloatDTypePolicy", "Initializer", "GradientTape", "Input",
-           "Int8Model", "KerasTensor", "Layer", "Loss", "Metric", "Model", "Optimizer", "Predictor",
-           "Regularizer", "RematScope", "Sequential", "Tensor", "Variable", "activations", "backend",
-           "callbacks", "clear_session", "clone_model", "config", "constraints", "coverage",
-           "datasets", "distribution", "dtype_policies", "errors", "explain", "from_keras", "function", "gradients", "initializers",
-           "layers", "load", "load_model", "losses", "metrics", "mixed_precision",
-           "model_from_json", "models", "ops", "optimizers", "preprocessing", "regularizers",
-           "remat", "saving", "set_dtype_policy", "set_random_seed", "tree", "utils", "version"]
+__all__ = [
+    "CornuError", "DTypePolicy", "Device", "FloatDTypePolicy", "GradientTape", "Initializer",
+    "Input", "Int8Model", "KerasTensor", "Layer", "Loss", "Metric", "Model", "Optimizer",
+    "Predictor", "Regularizer", "RematScope", "Sequential", "Tensor", "Variable",
+    "activations", "applications", "backend", "callbacks", "clear_session", "clone_model",
+    "config", "constraints", "coverage", "datasets", "distribution", "dtype_policies",
+    "errors", "explain", "from_keras", "function", "gradients", "initializers", "layers",
+    "load", "load_model", "losses", "metrics", "mixed_precision", "model_from_json", "models",
+    "ops", "optimizers", "preprocessing", "regularizers", "remat", "saving",
+    "set_dtype_policy", "set_random_seed", "tree", "utils", "version",
+]

@@ -1,4 +1,5 @@
-"""Strategies of the library: the one that this thread compiles models with, and how long it lives."""
+"""Strategies of the library: the one that this thread compiles models with, and how long it
+lives."""
 
 import threading
 

@@ -7,7 +7,8 @@ HINTS = {
     "SymbolicScope": "steps are recorded and compiled, so that they need no scope",
     "Function": "cornu.Model(inputs, outputs)",
     "Operation": "functions of cornu.ops are called on symbolic tensors",
-    "Quantizer": "cornu.Int8Model for .tflite files of 8 bits; dtype=\"int8_from_float32\" of layers",
+    "Quantizer":
+        "cornu.Int8Model for .tflite files of 8 bits; dtype=\"int8_from_float32\" of layers",
     "device": "compile(device=\"cpu\"), or a cornu.Device",
     "name_scope": "names of layers: Dense(10, name=\"block/dense\")",
     "applications.nasnet": "a file that Keras saved: cornu.load(\"nasnet.keras\")",
@@ -61,7 +62,8 @@ HINTS = {
     "quantizers": "dtype=\"int8_from_float32\" of layers, or cornu.Int8Model",
     "random": "numpy.random for arrays; layers such as cornu.layers.Dropout in models",
     "saving.KerasFileEditor": "cornu.load(path), and model.save(path)",
-    "utils.FeatureSpace": "a cornu.layers.Normalization, StringLookup or Discretization of each input",
+    "utils.FeatureSpace":
+        "a cornu.layers.Normalization, StringLookup or Discretization of each input",
     "utils.Config": "a dictionary",
     "utils.audio_dataset_from_directory":
         "arrays read by a program, and cornu.layers.MelSpectrogram in the model",

@@ -1,4 +1,5 @@
-"""keras.optimizers.legacy: the optimizers of Keras 2, here the same classes. Keras 3 only refuses."""
+"""keras.optimizers.legacy: the optimizers of Keras 2, here the same
+classes; Keras 3 only refuses."""
 
 from .._surface.missing import getter
 from . import Adagrad, Adam, Ftrl, Optimizer, RMSprop, SGD

@@ -8,7 +8,7 @@ from .._arrays import KERAS_NAMES as _KERAS_NAMES
 from .._described import reset_names
 from .._library import lib
 from .._surface.missing import Namespace as _Namespace, add_aliases, getter
-from .._symbols import Tensor as _Tensor
+from .._symbols import Tensor as _Tensor, operands as _operands
 from .._values import state as _state
 from .batches import Dataset, PyDataset, split_dataset, timeseries_dataset_from_array
 from .files import get_file
@@ -102,6 +102,22 @@ def is_keras_tensor(x):
     return isinstance(x, _Tensor)
 
 
+def get_source_inputs(tensor):
+    """The inputs of a model, a list, of which a symbolic tensor is made."""
+    found, seen, left = [], set(), [tensor]
+    while left:
+        at = left.pop()
+        if at.pointer in seen:
+            continue
+        seen.add(at.pointer)
+        if lib.cornu_call_operands(at.pointer):
+            before = _operands(at.pointer)
+            left += reversed(before if isinstance(before, list) else [before])
+        else:
+            found.append(at)
+    return found
+
+
 def standardize_dtype(dtype):
     """The name of a dtype: that of NumPy's, of Python's numbers, or of another package's."""
     if dtype is None:
@@ -157,7 +173,7 @@ legacy = _Namespace("utils.legacy", {"deserialize_keras_object": deserialize_ker
                                      "serialize_keras_object": serialize_keras_object})
 __all__ = ["CustomObjectScope", "Dataset", "Image", "Progbar", "PyDataset", "array_to_img",
            "clear_session", "custom_object_scope", "deserialize_keras_object", "get_custom_objects",
-           "get_file", "get_registered_name", "get_registered_object",
+           "get_file", "get_registered_name", "get_registered_object", "get_source_inputs",
            "image_dataset_from_directory", "img_to_array", "is_keras_tensor", "legacy", "load_img",
            "model_to_dot", "normalize", "pack_x_y_sample_weight", "pad_sequences", "plot_model",
            "register_keras_serializable", "save_img", "serialize_keras_object", "set_dtype_policy",

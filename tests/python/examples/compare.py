@@ -1,0 +1,140 @@
+"""Runs each program of this folder with Keras and with Cornu, and compares what they report.
+
+    python compare.py [NAME...]       CORNU_LIBRARY and PYTHONPATH as for any program of the package
+
+Prints a row for each, and how much of the list in published.txt that is. Exits with 0 if all agree,
+1 if one does not, and 77 where Keras or TensorFlow, with which it runs, is not installed.
+"""
+
+import contextlib
+import io
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SHARED = ("compare.py", "harness.py")
+SECONDS = 180           # for a program
+RELATIVE, ABSOLUTE = 1e-4, 1e-5
+
+
+def programs():
+    return sorted(name[:-len(".py")] for name in os.listdir(HERE)
+                  if name.endswith(".py") and name not in SHARED)
+
+
+# ---- One side ----
+
+def run(name):
+    """What a program reports, or its error with the program's line."""
+    path, out = os.path.join(HERE, name + ".py"), io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out):
+            runpy.run_path(path, run_name="__main__")
+    except BaseException as error:      # SystemExit, too
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
+                 if frame.filename == path]
+        text = str(error).strip().split("\n")[0]
+        return {"error": "line %s: %s: %s" % (lines[-1] if lines else "?", type(error).__name__,
+                                              text)}
+    found = [json.loads(line[len("REPORT "):]) for line in out.getvalue().splitlines()
+             if line.startswith("REPORT ")]
+    return {"report": found[-1]} if found else {"error": "it reports nothing"}
+
+
+def side(which, names):
+    """The results of programs, by name, in a process for all."""
+    environment = dict(os.environ, EXAMPLE_SIDE=which, PYTHONDONTWRITEBYTECODE="1",
+                       PYTHONHASHSEED="0")
+    done = subprocess.run([sys.executable, "-W", "ignore", __file__, "--run", *names],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
+                          timeout=SECONDS * len(names), check=False)
+    found = {}
+    for line in done.stdout.decode("utf-8", "replace").splitlines():
+        if line.startswith("RESULT "):
+            found.update(json.loads(line[len("RESULT "):]))
+    for name in names:
+        last = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
+        found.setdefault(name, {"error": "the process ended with %d: %s" % (done.returncode, last)})
+    return found
+
+
+def main_of_side(names):
+    sys.path.insert(0, HERE)
+    import harness
+    for name in names:
+        harness.keras.utils.clear_session()
+        harness.keras.utils.set_random_seed(1)
+        print("RESULT " + json.dumps({name: run(name)}), flush=True)
+
+
+# ---- Both ----
+
+def difference(theirs, ours):
+    """(the largest difference in units of the bound, what is wrong)."""
+    if sorted(theirs) != sorted(ours):
+        return None, "reports %s, Keras %s" % (", ".join(sorted(ours)), ", ".join(sorted(theirs)))
+    worst, where = 0.0, ""
+    for name, a in theirs.items():
+        b = ours[name]
+        if len(a) != len(b):
+            return None, "%s has %d numbers, Keras' %d" % (name, len(b), len(a))
+        for x, y in zip(a, b):
+            units = abs(x - y) / (ABSOLUTE + RELATIVE * abs(x))
+            if not units <= worst:      # or it is not a number
+                worst, where = units, "%s is %.6g, Keras' %.6g" % (name, y, x)
+    return worst, where
+
+
+def row(name, theirs, ours):
+    """(what became of it, the row's text)."""
+    if "error" in theirs:
+        return "unsaid", "Keras: " + theirs["error"]
+    if "error" in ours:
+        return "fails", ours["error"]
+    worst, where = difference(theirs["report"], ours["report"])
+    if worst is None or not worst <= 1:
+        return "differs", where
+    return "agrees", "%.2g of the bound" % worst
+
+
+def published():
+    """Of published.txt: the names that a program here stands for, those left, and the reasons why
+    others are left out."""
+    with open(os.path.join(HERE, "published.txt"), encoding="utf-8") as file:
+        rows = [line.split(None, 2) for line in file if line.strip() and line[0] != "#"]
+    here = {row[0]: row[2].strip() for row in rows if row[1] == "="}
+    left = [row[0] for row in rows if row[1] == "+"]
+    out = {row[0]: row[2].strip() for row in rows if row[1] == "-"}
+    return here, left, out
+
+
+def main(names):
+    for needed in ("keras", "tensorflow"):
+        if subprocess.run([sys.executable, "-c", "import " + needed], stderr=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, check=False).returncode:
+            print("skipping: %s of %s" % (needed, sys.executable))
+            return 77
+    names = names or programs()
+    theirs, counts = side("keras", names), {}
+    for name in names:
+        what, text = row(name, theirs[name], side("cornu", [name])[name])
+        counts[what] = counts.get(what, 0) + 1
+        print("%-52s %-8s %s" % (name, what, re.sub(r"\s+", " ", text)[:140]), flush=True)
+    here, left, out = published()
+    print("%d programs: %s" % (len(names), ", ".join("%d %s" % (n, what)
+                                                     for what, n in sorted(counts.items()))))
+    print("published: %d, of which %d need nothing but arrays; %d of these have a program here"
+          % (len(here) + len(left) + len(out), len(here) + len(left), len(here)))
+    return 0 if counts.get("agrees", 0) == len(names) else 1
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--run"]:
+        main_of_side(sys.argv[2:])
+    else:
+        sys.exit(main(sys.argv[1:]))
