@@ -1,16 +1,19 @@
 """Keras' public names. Writes nn/python/cornu/_surface/names.py, which the package needs to tell
 what Keras has and it lacks; so that the list stands once, it is not in a folder here.
 
-    python tests/golden/make_coverage.py
+    python tests/golden/make_coverage.py            by Keras
+    python tests/golden/make_coverage.py --readme   what nn/python/README.md quotes of
+                                                    cornu.coverage(), without Keras
 """
 
 import inspect
+import os
+import pathlib
+import re
+import sys
 import textwrap
 
-import common
-import keras
-
-TO = common.HERE.parent.parent / "nn" / "python" / "cornu" / "_surface" / "names.py"
+PYTHON = pathlib.Path(__file__).resolve().parent.parent.parent / "nn" / "python"
 # Whose methods and properties programs use.
 CLASSES = ["Layer", "Model", "Sequential", "KerasTensor", "Variable", "callbacks.Callback",
            "losses.Loss", "metrics.Metric", "optimizers.Optimizer"]
@@ -58,7 +61,22 @@ def written(name, table):
     return "\n".join(lines) + "\n}\n"
 
 
+def quote():
+    """Puts what cornu.coverage() prints into the README."""
+    sys.path.insert(0, str(PYTHON))
+    import cornu
+    lines, readme = [], PYTHON / "README.md"
+    cornu.coverage(print_fn=lines.append)
+    text = "".join("    %s\n" % line for line in lines)
+    readme.write_text(re.sub(r"    Keras [0-9.]+ +here  of\n(    .*\n)+", lambda _: text,
+                             readme.read_text(encoding="utf-8")), encoding="utf-8")
+
+
 def main():
+    if sys.argv[1:] == ["--readme"]:
+        return quote()
+    os.environ.setdefault("KERAS_BACKEND", "jax")
+    import keras
     names = modules("", keras, {})
     attributes, base = {}, []
     for path in CLASSES:
@@ -71,7 +89,9 @@ def main():
     text = HEAD % keras.__version__
     text += "VERSION = %r\n\n" % keras.__version__
     text += written("NAMES", names) + "\n" + written("ATTRIBUTES", attributes)
-    TO.write_text(text.replace("'", '"'), encoding="utf-8")
+    to = PYTHON / "cornu" / "_surface" / "names.py"
+    to.write_text(text.replace("'", '"'), encoding="utf-8")
+    return None
 
 
 if __name__ == "__main__":

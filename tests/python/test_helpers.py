@@ -2,6 +2,7 @@
 where it is installed."""
 
 import contextlib
+import importlib.util
 import io
 import json
 import os
@@ -432,9 +433,7 @@ class Keras(Datasets):
         cls.keras = keras
 
     def test_images_to_the_byte(self):
-        try:
-            import PIL      # noqa: F401
-        except ImportError:
+        if importlib.util.find_spec("PIL") is None:
             self.skipTest("Pillow")
         path = os.path.join(self.images(), "a", "0.png")
         for mode in ("rgb", "grayscale"):

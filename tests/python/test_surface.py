@@ -1,8 +1,10 @@
 """Keras' surface: names, aliases, what is said of missing ones, and modules of helpers."""
 
 import collections
+import gc
 import os
 import re
+import tempfile
 import unittest
 
 import numpy as np
@@ -95,7 +97,8 @@ class Missing(unittest.TestCase):
 
     def test_an_import_says_the_same(self):
         def program():
-            from cornu.layers import TFSMLayer      # noqa: F401
+            from cornu.layers import TFSMLayer
+            return TFSMLayer
         self.fails(ImportError, "cornu.layers has no TFSMLayer, which Keras has: a Saved", program)
 
     def test_what_neither_has_gets_the_nearest_name(self):
@@ -244,6 +247,27 @@ class Saving(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "has no get_config"):
             cornu.saving.register_keras_serializable()(int)
 
+    def test_files_know_classes_by_custom_objects(self):
+        class Twice(cornu.Layer):
+            def call(self, x):
+                return 2 * x
+
+        x = cornu.Input((3,))
+        model = cornu.Model(x, cornu.layers.Dense(2)(Twice(name="twice")(x)))
+        data = np.ones((2, 3), np.float32)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.safetensors")
+            model.save(path)
+            known = cornu.models.load_model(path, custom_objects={"Twice": Twice})
+            with cornu.saving.custom_object_scope({"Twice": Twice}):
+                scoped = cornu.load(path)
+            without = cornu.load(path)
+        gc.collect()
+        for found, kind in ((known, Twice), (scoped, Twice), (without, cornu.layers.BuiltIn)):
+            self.assertIs(type(found.get_layer("twice")), kind)
+            np.testing.assert_array_equal(found.predict(data, verbose=0),
+                                          model.predict(data, verbose=0))
+
     def test_objects_of_the_package(self):
         objects = {"a": [cornu.layers.Dense(3, name="x"), cornu.regularizers.L2(0.5)],
                    "b": (1, np.array([1, 2])), "c": cornu.activations.relu}
@@ -251,6 +275,43 @@ class Saving(unittest.TestCase):
         self.assertEqual(found["a"][0].get_config(), objects["a"][0].get_config())
         self.assertEqual(found["a"][1].get_config(), {"l2": 0.5})
         self.assertEqual((found["b"][0], found["b"][1].tolist(), found["c"]), (1, [1, 2], "relu"))
+
+
+class Models(unittest.TestCase):
+    def models(self):
+        x = cornu.Input((4,))
+        return [cornu.Model(x, cornu.layers.Dense(2, name="d")(x), name="m"),
+                cornu.Sequential([cornu.Input((4,)), cornu.layers.Dense(2)], name="s")]
+
+    def test_configurations(self):
+        for model in self.models():
+            again = type(model).from_config(model.get_config())
+            self.assertIs(type(again.get_config()), dict)
+            self.assertEqual((again.name, again.get_config()), (model.name, model.get_config()))
+            self.assertEqual(again.count_params(), 10)
+            self.assertFalse(again.compiled)
+            self.assertEqual(cornu.models.clone_model(model).get_config(), model.get_config())
+
+    def test_files_are_kept_without_overwrite(self):
+        model = self.models()[0]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "m.safetensors")
+            cornu.models.save_model(model, path)
+            for save in (model.save, model.save_weights):
+                save(path)
+                with self.assertRaisesRegex(FileExistsError, "exists, and overwrite is False"):
+                    save(path, overwrite=False)
+            model.export(os.path.join(folder, "m.onnx"), format="onnx")
+            for path, kind in (("m.onnx", "litert"), ("m", "tf_saved_model")):
+                with self.assertRaisesRegex(ValueError, "expected .onnx. for a path in .onnx"):
+                    model.export(os.path.join(folder, path), format=kind)
+
+    def test_summaries_by_lines(self):
+        lines = []
+        self.models()[0].summary(60, print_fn=lambda text, line_break=False: lines.append(text))
+        text = "\n".join(lines)
+        self.assertIn("Total params: 10", text)
+        self.assertLessEqual(max(len(line) for line in text.split("\n")), 60)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,22 @@ from .devices import find as _find_device
 from ._models import Model
 from ._symbols import set_extents
 from .optimizers import Optimizer
-from .saving import custom_object_scope
+from .saving import custom_object_scope, in_scope
+
+
+def _named(model):
+    """The model; within a scope of custom objects with its layers' objects, which are made of what
+    the scope names."""
+    if in_scope():
+        model._viewed = list(_every_layer(model))
+    return model
+
+
+def _every_layer(model):
+    for layer in model.layers:
+        yield layer
+        if isinstance(layer, Model):
+            yield from _every_layer(layer)
 
 
 def load(path, compile: bool = True, device=None, input_shapes=None) -> Model:
@@ -21,7 +36,8 @@ def load(path, compile: bool = True, device=None, input_shapes=None) -> Model:
     """
     if compile and os.fspath(path).endswith((".keras", ".h5", ".hdf5")):
         try:
-            return _compiled(Model._of(lib.cornu_model_load_compiled(path, _find_device(device))))
+            return _named(_compiled(Model._of(lib.cornu_model_load_compiled(
+                path, _find_device(device)))))
         except NotImplementedError:
             pass        # it was not compiled, or with something that the library does not have
     config = struct("CornuLoadConfig", path=os.fspath(path))
@@ -34,7 +50,7 @@ def load(path, compile: bool = True, device=None, input_shapes=None) -> Model:
         row = [0] * rank
         set_extents(row, shape or ())
         config.input_shapes[i * rank:(i + 1) * rank] = row
-    return Model._of(lib.cornu_model_load_from(ctypes.byref(config)))
+    return _named(Model._of(lib.cornu_model_load_from(ctypes.byref(config))))
 
 
 def _compiled(model):
@@ -55,7 +71,7 @@ def load_model(filepath, custom_objects=None, compile: bool = True, safe_mode: b
 def model_from_json(json_string: str, custom_objects=None) -> Model:
     """An uncompiled model of this architecture, Keras' JSON."""
     with custom_object_scope(custom_objects):
-        return Model._of(lib.cornu_model_from_json(json_string))
+        return _named(Model._of(lib.cornu_model_from_json(json_string)))
 
 
 def clone_model(model: Model) -> Model:

@@ -7,12 +7,14 @@ import weakref
 
 import numpy as np
 
+from ._configured import Configured
 from ._described import Described, unique_name
 from ._library import Owned, lib, struct
 from ._calls import call_model
 from ._symbols import Tensor, find_tensor, input_config, input_tensor, set_extents
 from ._values import Value, current
 from ._feeds import is_feed
+from .saving import check_overwrite
 from ._training import Trained, listed
 from ._bodies import Body, first_batch, inputs_like, inputs_of, outputs_of
 from ._traces import tracing
@@ -21,7 +23,7 @@ from .layers import BuiltIn, Layer, Weight, Weighted, by_address, check_tensors
 _NONE = lib.constants["CORNU_NONE"]
 
 
-class Model(Trained, Weighted):
+class Model(Trained, Configured, Weighted):
     """A model from symbolic tensors to others: Model(inputs, outputs). Each is one tensor, a list
     or a dictionary of them. A subclass may have __init__ and call instead, as a Layer."""
 
@@ -302,25 +304,31 @@ class Model(Trained, Weighted):
 
     # ---- Files ----
 
-    def save(self, path) -> None:
+    def save(self, filepath, overwrite: bool = True) -> None:
         """Saves the model; the suffix is the format: .safetensors, .keras, .onnx, …"""
-        lib.cornu_model_save(self.pointer, path)
+        check_overwrite(filepath, overwrite)
+        lib.cornu_model_save(self.pointer, filepath)
 
-    def export(self, path, opset_version: int = 0) -> None:
-        """Saves the model for other programs; the suffix is the format. Of .onnx the opset can be
-        chosen."""
+    def export(self, path, opset_version: int = 0, format: str = None, **kwargs) -> None:
+        """Saves the model for other programs; the suffix is the format, which `format` may say,
+        too: "onnx" or "litert". Of .onnx the opset can be chosen."""
+        ending = {None: "", "onnx": ".onnx", "litert": ".tflite", "tflite": ".tflite"}.get(format)
+        if ending is None or not os.fspath(path).endswith(ending):
+            raise ValueError("export: the format is %r for %r, expected \"onnx\" for a path in .onnx "
+                             "or \"litert\" for one in .tflite" % (format, os.fspath(path)))
         if not os.fspath(path).endswith(".onnx"):
             return self.save(path)
         config = struct("CornuExportConfig", model=self.pointer, path=os.fspath(path),
                         opset_version=opset_version)
         lib.cornu_model_export_from(ctypes.byref(config))
 
-    def save_weights(self, path) -> None:
+    def save_weights(self, filepath, overwrite: bool = True) -> None:
         """Saves the weights: .weights.h5, .npz or .safetensors."""
-        lib.cornu_model_save_weights(self.pointer, path)
+        check_overwrite(filepath, overwrite)
+        lib.cornu_model_save_weights(self.pointer, filepath)
 
-    def load_weights(self, path) -> None:
-        lib.cornu_model_load_weights(self.pointer, path)
+    def load_weights(self, filepath) -> None:
+        lib.cornu_model_load_weights(self.pointer, filepath)
 
     def to_json(self) -> str:
         """The architecture, as Keras' JSON."""

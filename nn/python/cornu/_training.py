@@ -12,9 +12,9 @@ from ._described import Collecting, plain
 from ._feeds import Feed, in_order, is_feed, refuse
 from ._library import lib, struct
 from ._own import Objects, Owner
-from ._strategies import keep
 from ._steps import Stepped
 from ._values import Again
+from .distribution.strategies import keep
 from .devices import find as _find_device
 from .optimizers import Optimizer, RMSprop
 

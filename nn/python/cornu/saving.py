@@ -40,6 +40,11 @@ class CustomObjectScope:
 custom_object_scope = CustomObjectScope
 
 
+def in_scope():
+    """Whether this thread is within a scope that names objects."""
+    return any(_scopes.__dict__.get("stack", []))
+
+
 def register_keras_serializable(package="Custom", name=None):
     """A decorator of classes and functions that files may name: "package>name"."""
     def register(made):
@@ -48,6 +53,8 @@ def register_keras_serializable(package="Custom", name=None):
                              % made.__name__)
         known = "%s>%s" % (package, name or made.__name__)
         _global_objects[known], _names[made] = made, known
+        if inspect.isclass(made):
+            made._registered_name = known       # which files keep
         return made
     return register
 

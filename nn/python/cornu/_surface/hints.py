@@ -2,7 +2,6 @@
 for all its names that have none of their own."""
 
 HINTS = {
-    "Variable": "weights are of layers; assign and numpy are those of cornu.layers.Weight",
     "StatelessScope": "steps are recorded and compiled, so that they need no scope",
     "SymbolicScope": "steps are recorded and compiled, so that they need no scope",
     "Function": "cornu.Model(inputs, outputs)",
@@ -26,7 +25,6 @@ HINTS = {
     "dtype_policies.DTypePolicyMap": "dtype=\"mixed_bfloat16\" of a layer",
     "dtype_policies": "the policy's name as a layer's dtype: \"int8_from_float32\"",
     "export.ExportArchive": "model.export(\"model.onnx\") or (\"model.tflite\")",
-    "layers.Lambda": "functions of cornu.ops on symbolic tensors, or a layer of your own in C",
     "layers.JaxLayer": "layers of this package; a function of JAX cannot be recorded",
     "layers.FlaxLayer": "layers of this package; a module of Flax cannot be recorded",
     "layers.TorchModuleWrapper": "torch.onnx.export, then cornu.load(\"model.onnx\")",
@@ -37,8 +35,6 @@ HINTS = {
     "layers.experimental": "what was there is in cornu.layers itself",
     "layers.preprocessing": "what was there is in cornu.layers itself",
     "legacy": "cornu.saving.serialize_keras_object and deserialize_keras_object",
-    "models.save_model": "model.save(path)",
-    "ops.shape": "x.shape; an extent that is None is known when the model runs",
     "ops.cond": "cornu.ops.where on both results",
     "ops.fft": "cornu.layers.STFTSpectrogram, or numpy.fft before the model",
     "ops.fft2": "numpy.fft.fft2 before the model",

@@ -215,5 +215,5 @@ __all__ += add_registry("optimizers", Optimizer, globals())
 
 from . import legacy    # noqa: E402, which has the classes above
 
-__all__.append("legacy")
+__all__ += [legacy.__name__.rpartition(".")[2]]
 __getattr__ = getter(__name__)

@@ -14,9 +14,9 @@ import contextlib
 import ctypes
 import threading
 
-from ._library import lib, struct
-from ._strategies import Strategy, enter, leave, use
-from ._surface.missing import getter
+from .._library import lib, struct
+from .._surface.missing import getter
+from .strategies import Strategy, enter, leave, use
 
 _AXES, _NAME = lib.constants["CORNU_MESH_AXES"], lib.constants["CORNU_MESH_NAME"]
 _RANK = lib.constants["CORNU_MAX_RANK"]

@@ -1,0 +1,29 @@
+"""Models as configurations: Keras' get_config and from_config."""
+
+import json
+
+
+class Configured:
+    """The part of Model that is its architecture."""
+
+    def get_config(self):
+        """The architecture, a dictionary; a class of one's own overrides it with the arguments of
+        its __init__."""
+        return json.loads(self.to_json())["config"]
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        """An uncompiled model of what get_config returned, with weights of its own."""
+        if "layers" not in config:
+            return cls(**config)
+        from ._files import model_from_json
+        from ._models import Sequential
+        kind = "Sequential" if issubclass(cls, Sequential) else "Functional"
+        return model_from_json(json.dumps({"module": "keras", "class_name": kind,
+                                           "config": config, "registered_name": kind}),
+                               custom_objects)
+
+    @property
+    def compiled(self):
+        """Whether compile was called."""
+        return self._compiled is not None
