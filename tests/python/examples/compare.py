@@ -3,7 +3,7 @@
     python compare.py [NAME...]       CORNU_LIBRARY and PYTHONPATH as for any program of the package
 
 Prints a row for each, and how much of the list in published.txt that is. Exits with 0 if all agree,
-1 if one does not, and 77 where Keras or TensorFlow, with which it runs, is not installed.
+1 if one does not, and 77 where Keras, JAX or TensorFlow is not installed.
 """
 
 import contextlib
@@ -46,10 +46,15 @@ def run(name):
     return {"report": found[-1]} if found else {"error": "it reports nothing"}
 
 
-def side(which, names):
+def has_tape(name):
+    with open(os.path.join(HERE, name + ".py"), encoding="utf-8") as file:
+        return "GradientTape" in file.read()
+
+
+def side(which, names, backend="jax"):
     """The results of programs, by name, in a process for all."""
     environment = dict(os.environ, EXAMPLE_SIDE=which, PYTHONDONTWRITEBYTECODE="1",
-                       PYTHONHASHSEED="0")
+                       PYTHONHASHSEED="0", KERAS_BACKEND=backend, JAX_PLATFORMS="cpu")
     done = subprocess.run([sys.executable, "-W", "ignore", __file__, "--run", *names],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
                           timeout=SECONDS * len(names), check=False)
@@ -114,13 +119,16 @@ def published():
 
 
 def main(names):
-    for needed in ("keras", "tensorflow"):
+    for needed in ("keras", "jax", "tensorflow"):
         if subprocess.run([sys.executable, "-c", "import " + needed], stderr=subprocess.DEVNULL,
                           stdout=subprocess.DEVNULL, check=False).returncode:
             print("skipping: %s of %s" % (needed, sys.executable))
             return 77
     names = names or programs()
-    theirs, counts = side("keras", names), {}
+    counts, theirs = {}, {}
+    for backend, tape in (("jax", False), ("tensorflow", True)):
+        these = [name for name in names if has_tape(name) == tape]
+        theirs.update(side("keras", these, backend) if these else {})
     for name in names:
         what, text = row(name, theirs[name], side("cornu", [name])[name])
         counts[what] = counts.get(what, 0) + 1

@@ -1,5 +1,6 @@
-"""What the programs of this folder share. EXAMPLE_SIDE chooses what they import: "keras", on
-TensorFlow, or "cornu", the default.
+"""What the programs of this folder share. EXAMPLE_SIDE chooses what they import: "keras", on JAX, or
+"cornu", the default. What has a tape needs TensorFlow, which KERAS_BACKEND names then; its sparse
+gradients of embeddings make optimizers such as Adam differ from Keras on JAX.
 
 Each program is written anew with the structure of one of Keras' published examples or guides, on
 small arrays: `data` makes them, `start` gives a model the same weights on both sides, `report`
@@ -12,15 +13,20 @@ import os
 import numpy as np
 
 if os.environ.get("EXAMPLE_SIDE") == "keras":
-    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    os.environ.setdefault("KERAS_BACKEND", "jax")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import keras
-    from tensorflow import GradientTape
 else:
     import cornu as keras
 
-    def GradientTape(**options):
-        return keras.GradientTape(**options)
+
+def GradientTape(**options):
+    """TensorFlow's tape, and the one of its name here."""
+    if os.environ.get("EXAMPLE_SIDE") == "keras":
+        import tensorflow
+        return tensorflow.GradientTape(**options)
+    return keras.GradientTape(**options)
+
 
 keras.utils.set_random_seed(1)
 
