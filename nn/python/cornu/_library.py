@@ -91,6 +91,10 @@ class _Library:
         self._held.free(address)
         return text
 
+    def free(self, address):
+        """Frees memory that the library allocated for its caller."""
+        self._held.free(address)
+
     # ---- Structs ----
 
     def type(self, name):
