@@ -1,7 +1,5 @@
 """What is said of a name that a module lacks, and cornu.coverage()."""
 
-import difflib
-import dis
 import importlib
 import sys
 
@@ -67,6 +65,7 @@ def message(module, name, members):
         return "%s: %s" % (text, hint)
     if elsewhere:
         return "%s; it is %s" % (text, " or ".join(elsewhere[:2]))
+    import difflib      # here and below: only what fails takes the time
     own = [word for word in members if not word.startswith("_")]
     near = difflib.get_close_matches(name, own, 1, 0.6) or \
         [word for word in own if word.lower() == name.lower()]
@@ -79,6 +78,7 @@ def _is_import(frame):
     """Whether a frame is at `from module import name`, which would replace the message."""
     if frame is None or not 0 <= frame.f_lasti < len(frame.f_code.co_code):
         return False
+    import dis
     return dis.opname[frame.f_code.co_code[frame.f_lasti]] == "IMPORT_FROM"
 
 

@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import zipfile
 
 import numpy as np
 
@@ -55,6 +54,7 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0,
 
 def read_npz(path):
     """The arrays of a .npz file by name, also those of Python's lists."""
+    import zipfile
     found = {}
     with zipfile.ZipFile(path) as packed:
         for member in packed.namelist():

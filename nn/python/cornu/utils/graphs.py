@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 
 
 class Dot:
@@ -23,6 +22,7 @@ class Dot:
         if program is None:
             raise ImportError("plot_model: the program dot is not installed: apt-get install "
                               "graphviz; str(cornu.utils.model_to_dot(model)) is what it draws")
+        import subprocess
         done = subprocess.run([program, "-T" + format], input=self._text.encode("utf-8"),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         if done.returncode:
