@@ -1,6 +1,7 @@
 """Keras' surface: names, aliases, what is said of missing ones, and modules of helpers."""
 
 import collections
+import copy
 import gc
 import os
 import re
@@ -109,6 +110,24 @@ class Missing(unittest.TestCase):
         self.fails(AttributeError, "cornu.utils has no zzz, and neither has Keras",
                    lambda: cornu.utils.zzz)
         self.assertFalse(hasattr(cornu.layers, "__path__"))
+
+    def test_attributes_of_objects(self):
+        x = cornu.Input((3,))
+        model = cornu.Model(x, cornu.layers.Dense(2, name="d")(x))
+        self.fails(AttributeError, "Model has no get_state_tree, which Keras has: model.get_weights",
+                   lambda: model.get_state_tree)
+        self.fails(AttributeError, "Dense has no quantize, which Keras has: dtype=",
+                   lambda: model.get_layer("d").quantize)
+        self.fails(AttributeError, "Adam has no stateless_apply, which Keras has: optimizer.apply",
+                   lambda: cornu.optimizers.Adam().stateless_apply)
+        self.fails(AttributeError, "'Model' object has no attribute 'nothing'",
+                   lambda: model.nothing)
+        self.fails(AttributeError, "has no attribute 'nothing'",
+                   lambda: cornu.losses.Huber().nothing)
+        self.fails(AttributeError, "the layer has not been called",
+                   lambda: cornu.layers.Dense(2).output)
+        self.assertFalse(hasattr(model, "quantized_call"))
+        copy.deepcopy(cornu.optimizers.Adam())
 
     def test_hints_name_what_there_is(self):
         for path, hint in HINTS.items():

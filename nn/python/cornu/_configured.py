@@ -2,6 +2,8 @@
 
 import json
 
+from ._surface.missing import missing_attribute
+
 
 class Configured:
     """The part of Model that is its architecture."""
@@ -22,6 +24,9 @@ class Configured:
         return model_from_json(json.dumps({"module": "keras", "class_name": kind,
                                            "config": config, "registered_name": kind}),
                                custom_objects)
+
+    def __getattr__(self, name):
+        return missing_attribute(self, name)
 
     @property
     def compiled(self):

@@ -8,6 +8,7 @@ import threading
 import numpy as np
 
 from ._library import lib
+from ._surface.missing import missing_attribute
 
 described = json.loads(lib.take_text(lib.cornu_classes_to_json()))
 _counts, _counts_lock = {}, threading.Lock()
@@ -96,6 +97,9 @@ class Described:
             if name in self._config:
                 raise TypeError("%s: %s is given twice" % (self.class_name, name))
             self._config[name] = value
+
+    def __getattr__(self, name):
+        return missing_attribute(self, name)
 
     def to_dict(self):
         """Keras' {"class_name", "config"}."""

@@ -10,7 +10,7 @@ from ._arrays import Borrowed
 from ._errors import CornuError
 from ._described import Described, make_classes, plain, snake_case, unique_name
 from ._library import Owned, lib, struct
-from ._surface.missing import add_aliases, getter
+from ._surface.missing import add_aliases, getter, missing_attribute
 from ._surface.registry import add_registry
 from ._symbols import Tensor, find_tensor, input_tensor as Input
 from ._cells import CellRNN, Lambda
@@ -55,6 +55,11 @@ class BuiltIn(Described, Layer):
                     return weight
         if name in ("input", "output"):
             self._first_call()      # which says why there is none
+        try:
+            return missing_attribute(self, name)
+        except AttributeError as error:
+            if "which Keras has" in str(error):
+                raise
         raise AttributeError("%s has no attribute %r%s" % (
             self.class_name, name, "" if name.startswith("_") or self.__dict__.get("_owned") is None
             or self.built else "; it has no weights before it is built"))

@@ -96,6 +96,19 @@ def getter(module_name):
     return __getattr__
 
 
+def missing_attribute(obj, name):
+    """The __getattr__ of objects: raises what is said of an attribute that Keras' class has, else
+    what the lookup of the attribute raised."""
+    if not name.startswith("_") and not hasattr(type(obj), name):
+        for path, words in ATTRIBUTES.items():
+            cls = _attributes(path)
+            if cls is not None and isinstance(obj, cls) and name in words.split():
+                hint = HINTS.get(path + "." + name)
+                raise AttributeError("%s has no %s, which Keras has%s" % (
+                    type(obj).__name__, name, ": " + hint if hint else ""))
+    return object.__getattribute__(obj, name)
+
+
 class Namespace:
     """A module that has no file of its own, such as ops.image."""
 
