@@ -104,6 +104,14 @@ class Batches(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "2 and 3 rows"):
             utils.Dataset.from_tensor_slices((np.arange(2), np.arange(3)))
 
+    def test_elements_are_arrays_as_tensors_are(self):
+        texts = utils.Dataset.from_tensor_slices((["a", "b"], [0, 1])).batch(2)
+        for text, label in texts.take(1):
+            self.assertEqual(text.numpy()[1], "b")
+            self.assertEqual(label.numpy().tolist(), [0, 1])
+        for x in utils.Dataset.from_tensor_slices(np.arange(2)):
+            self.assertEqual(x.numpy().shape, ())
+
     def test_a_model_trains_on_one(self):
         model = cornu.Sequential([cornu.Input((2,)), cornu.layers.Dense(1)])
         model.compile("sgd", "mse")

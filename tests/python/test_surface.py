@@ -325,6 +325,20 @@ class Models(unittest.TestCase):
                 with self.assertRaisesRegex(ValueError, "expected .onnx. for a path in .onnx"):
                     model.export(os.path.join(folder, path), format=kind)
 
+    def test_input_shape_of_the_first_layer(self):
+        layers = cornu.layers
+        for first in (layers.Dense(4, input_shape=(6,)), layers.Dense(4, input_dim=6)):
+            model = cornu.Sequential([first, layers.Dense(2)])
+            self.assertEqual((model.built, model.input_shape), (True, (None, 6)))
+        model = cornu.Sequential()
+        model.add(layers.Flatten(input_shape=(3, 2)))
+        self.assertEqual(model.output_shape, (None, 6))
+        self.assertEqual(layers.InputLayer(input_shape=(3,)).shape, (None, 3))
+        self.assertEqual(layers.Embedding(input_dim=5, output_dim=2).get_config()["input_dim"], 5)
+        self.assertEqual(cornu.Input((3,), sparse=False).shape, (None, 3))
+        with self.assertRaisesRegex(NotImplementedError, "sparse, ragged and optional"):
+            cornu.Input((3,), ragged=True)
+
     def test_summaries_by_lines(self):
         lines = []
         self.models()[0].summary(60, print_fn=lambda text, line_break=False: lines.append(text))

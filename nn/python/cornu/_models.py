@@ -418,6 +418,9 @@ class Sequential(Model):
         if not isinstance(layer, Weighted):
             raise TypeError("%r is not a layer of this package" % (layer,))
         own = layer._body if isinstance(layer, Model) else layer if layer._is_traced else None
+        shape = vars(layer).get("_input_shape")
+        if shape is not None and self._owned is None and not self._waiting:
+            self._start((tuple(shape), None, None, None, None))     # Dense(10, input_shape=(8,))
         if self._waiting or (own and not self._shaped):
             self._waiting.append(layer)     # its call is traced once the shape is known
             return

@@ -51,7 +51,8 @@ class Tensor(Operators):
                         "ops.where or ops.cond in place of if; in %s" % users_line())
 
 
-def input_tensor(shape=None, batch_size=None, dtype=None, name=None, batch_shape=None, scale=None):
+def input_tensor(shape=None, batch_size=None, dtype=None, name=None, batch_shape=None, scale=None,
+                 sparse=None, ragged=None, tensor=None, optional=False):
     """A symbolic tensor for the model's data.
 
     shape: the extents without the batch, None where they differ between batches
@@ -59,6 +60,9 @@ def input_tensor(shape=None, batch_size=None, dtype=None, name=None, batch_shape
     dtype: "float32", that of indices, "int32", or "string"
     scale: the factor for integer data, such as 1 / 255 for pixels; Keras has no such argument
     """
+    if sparse or ragged or optional or tensor is not None:
+        raise NotImplementedError("Input: sparse, ragged and optional tensors are not supported, "
+                                  "nor an Input of a tensor")
     if batch_shape is not None:
         batch_size, shape = batch_shape[0], batch_shape[1:]
     if shape is None:

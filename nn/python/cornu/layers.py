@@ -40,6 +40,9 @@ class BuiltIn(Described, Layer):
     _called, _has_layer = Weighted._called, Weighted._has_layer
 
     def __init__(self, *args, **kwargs):
+        self._input_shape = kwargs.pop("input_shape", None)     # of a Sequential that begins with it
+        if "input_dim" in kwargs and "input_dim" not in self.field_names:
+            self._input_shape = (kwargs.pop("input_dim"),)
         Described.__init__(self, *args, **kwargs)
         if not self._config.get("name"):
             self._config["name"] = unique_name(snake_case(self.class_name))
@@ -263,9 +266,10 @@ def _bases_of(entry):
             if entry.get(key)]
 
 
-def InputLayer(shape=None, batch_size=None, dtype=None, name=None, batch_shape=None):
+def InputLayer(shape=None, batch_size=None, dtype=None, name=None, batch_shape=None,
+               input_shape=None):
     """The layer with which a Sequential model may begin: InputLayer(shape=(28, 28))."""
-    return Input(shape, batch_size, dtype, name, batch_shape)
+    return Input(input_shape if shape is None else shape, batch_size, dtype, name, batch_shape)
 
 
 def _function(name):

@@ -6,11 +6,12 @@ import random
 import numpy as np
 
 from .. import tree
+from .._values import Array
 
 
 class Dataset:
     """Elements that are made anew in each pass: arrays, or tuples and dictionaries of them. With
-    batches as elements it is for fit, evaluate and predict.
+    batches as elements it is for fit, evaluate and predict. Arrays are NumPy's, and have numpy().
 
         train = train.map(lambda x, y: (x / 255, y)).shuffle(1000).batch(32)
     """
@@ -21,9 +22,10 @@ class Dataset:
 
     @classmethod
     def from_tensor_slices(cls, arrays):
-        """An element for each row of arrays."""
-        leaves = [np.asarray(leaf) for leaf in tree.flatten(arrays)]
-        arrays, rows = tree.pack_sequence_as(arrays, leaves), {len(leaf) for leaf in leaves}
+        """An element for each row of arrays, or of tuples and dictionaries of them; a list is an
+        array."""
+        arrays = _arrays(arrays)
+        rows = {len(leaf) for leaf in tree.flatten(arrays)}
         if len(rows) != 1:
             raise ValueError("the arrays have %s rows, expected as many in each"
                              % " and ".join(str(n) for n in sorted(rows)))
@@ -32,7 +34,7 @@ class Dataset:
                    count)
 
     def __iter__(self):
-        return iter(self._iterate())
+        return (tree.map_structure(_array, e) for e in self._iterate())
 
     def __len__(self):
         if self._count is None:
@@ -148,6 +150,17 @@ class Dataset:
         datasets = datasets[0] if len(datasets) == 1 else datasets
         counts = [d.cardinality() for d in datasets]
         return Dataset(lambda: zip(*datasets), None if min(counts) < 0 else min(counts))
+
+
+def _arrays(value):
+    if isinstance(value, dict):
+        return {key: _arrays(v) for key, v in value.items()}
+    return tuple(_arrays(v) for v in value) if isinstance(value, tuple) else np.asarray(value)
+
+
+def _array(leaf):
+    return np.asarray(leaf).view(Array) if isinstance(leaf, (np.ndarray, np.generic)) and \
+        not isinstance(leaf, Array) else leaf
 
 
 def _stacked(leaves):
