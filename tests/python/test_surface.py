@@ -7,10 +7,12 @@ import os
 import re
 import tempfile
 import unittest
+from unittest import mock
 
 import numpy as np
 
 import cornu
+from cornu._surface import missing
 from cornu._surface.hints import HINTS
 from cornu._surface.names import NAMES
 
@@ -95,6 +97,14 @@ class Missing(unittest.TestCase):
                    lambda: cornu.ops.image.ssim)
         self.fails(AttributeError, "cornu.preprocessing has no text: cornu.layers.TextVec",
                    lambda: cornu.preprocessing.text)
+
+    def test_names_of_other_modules_are_other_things(self):
+        with mock.patch.dict(vars(cornu.initializers), {"segment_sum": None}), \
+                mock.patch.dict(NAMES, {"initializers": NAMES["initializers"] + " segment_sum"}):
+            said = missing.message("ops", "segment_sum", {})
+            self.assertIn("cornu.ops has no segment_sum, which Keras has: ", said)
+            said = missing.message("optimizers", "segment_sum", {})
+            self.assertIn("it is cornu.initializers.segment_sum", said)
 
     def test_an_import_says_the_same(self):
         def program():

@@ -56,8 +56,10 @@ def message(module, name, members):
     hint, elsewhere = _hint(module, name), _elsewhere(name, module)
     if name in theirs:
         text = "%s has no %s, which Keras has" % (here, name)
-        if elsewhere:
-            return "%s; here it is %s" % (text, elsewhere[0])
+        # Names of other modules may be other things: ops.ones, initializers.ones.
+        same = [path for path in elsewhere if path.split(".")[1] == module.partition(".")[0]]
+        if same:
+            return "%s; here it is %s" % (text, same[0])
         return "%s: %s" % (text, hint or "%s.coverage(%r) lists what there is"
                            % (PACKAGE, module.partition(".")[0] or name))
     text = "%s has no %s" % (here, name)
