@@ -6,6 +6,14 @@
 #include "../layers/operations/operation_internal.h"
 #include "functional.h"
 
+static bool has_alias(const CornuOperationClass *kind, const char *name)
+{
+    const char *alias;
+    for (int i = 0; (alias = cornu__operation_alias(kind, i)); i++)
+        if (!strcmp(alias, name)) return true;
+    return false;
+}
+
 /* By Keras' function: "argmax" is the class Argmax. */
 static const CornuOperationClass *class_named(const char *name)
 {
@@ -15,7 +23,8 @@ static const CornuOperationClass *class_named(const char *name)
     int         count = 0;
     for (const CornuOperationClass *row = cornu__operations; row->module; row++) {
         cornu__snake_case(row->kind.class_name, label, sizeof label);
-        if (!strcmp(label, name) || !strcmp(cornu__operation_function(row, &text), name))
+        if (!strcmp(label, name) || !strcmp(cornu__operation_function(row, &text), name) ||
+            has_alias(row, name))
             return row;
         if (count < (int)(sizeof names / sizeof *names)) names[count++] = row->kind.class_name;
     }
@@ -81,7 +90,9 @@ static CornuStatus place_symbols(const json_t *given, Symbols *symbols, json_t *
         return CORNU_OK;
     }
     *args = json_is_array(form) ? filled(form, symbols) : json_array();
-    if (symbols->numbered || symbols->nulls == symbols->count) return CORNU_OK;
+    if (symbols->numbered || symbols->nulls == symbols->count ||
+        (symbols->nulls == 0 && has_extent(given)))
+        return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_operation: \"args\" of %s has %d times null for "
                        "%d symbols", symbols->name, symbols->nulls, symbols->count);
 }
@@ -89,7 +100,7 @@ static CornuStatus place_symbols(const json_t *given, Symbols *symbols, json_t *
 static CornuLayer *operation(const CornuOperationClass *kind, const char *arguments, int count)
 {
     Symbols symbols = { .name = kind->kind.class_name, .count = count };
-    json_t *given = arguments ? cornu__json_parse(arguments, strlen(arguments), 16) : json_object();
+    json_t *given = arguments ? cornu__json_parse(arguments, strlen(arguments), 64) : json_object();
     json_t *positional = NULL, *config = json_object(), *args = json_array();
     json_t *kwargs = json_object(), *name = json_incref(json_object_get(given, "name"));
     CornuLayer *layer = NULL;

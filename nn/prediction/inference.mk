@@ -69,7 +69,8 @@ operation_row := OPERATION(_MANY)?\([a-z]*$(comma) *NAME$(comma) *[a-z0-9_]*\)
 $(call stamp,operations.def,$(call rows,nn/layers/operations/operations.def,$(operation_row),\
                                    $(OPERATIONS)))
 
-layer_tables = $(BUILD)/obj/nn/layers/table.o $(BUILD)/obj/nn/layers/operations/operations_table.o
+layer_tables = $(addprefix $(BUILD)/obj/nn/layers/,table.o operations/operations_table.o \
+                                                    operations/signature.o)
 $(layer_tables): $(BUILD)/layers.def $(BUILD)/operations.def
 ifneq ($(LAYERS),)
 inference_files := $(filter-out nn/layers/%,$(inference_files)) $(wildcard nn/layers/*.c)

@@ -193,9 +193,14 @@ static json_t *operation_to_json(const CornuOperationClass *kind)
         if (argument.usual) one = cornu__json_with(one, "default", argument.usual);
         list = cornu__json_append(list, one);
     }
-    return json_pack("{s:s, s:s, s:s, s:b, s:o}", "name", cornu__operation_function(kind, &text),
-                     "class_name", kind->kind.class_name, "module", kind->module, "several",
-                     kind->count != NULL, "arguments", list);
+    json_t     *aliases = json_array();
+    const char *alias;
+    for (int i = 0; (alias = cornu__operation_alias(kind, i)); i++)
+        aliases = cornu__json_append(aliases, json_string(alias));
+    return json_pack("{s:s, s:s, s:s, s:b, s:o, s:o}", "name",
+                     cornu__operation_function(kind, &text), "class_name", kind->kind.class_name,
+                     "module", kind->module, "several", kind->count != NULL, "arguments", list,
+                     "aliases", aliases);
 }
 
 static json_t *operations_to_json(void)

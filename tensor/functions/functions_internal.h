@@ -61,6 +61,7 @@ CornuTensor *cornu__prelu(CornuTensor *x, CornuTensor *slopes);
 /* ---- gauss.c ---- */
 
 CornuTensor *cornu__erfc(CornuTensor *x);                            /* 1 - erf(x) */
+CornuTensor *cornu__erfinv(CornuTensor *x);              /* y of erf(y) = x; infinite at -1 and 1 */
 CornuTensor *cornu__gelu(CornuTensor *x);                /* x (1 + erf(x / sqrt(2))) / 2 */
 CornuTensor *cornu__gelu_approximate(CornuTensor *x);                /* by tanh */
 

@@ -51,3 +51,28 @@ CornuTensor *cornu__gelu_approximate(CornuTensor *x)
     static const CornuFunction function = CORNU__FUNCTION("gelu_tanh", .of_one = gelu_approximate);
     return cornu__function(&function, &x, 1, NULL, 0);
 }
+
+/* By polynomials in -log(1 - x^2). Source: Giles, "Approximating the erfinv function", 2010. */
+CornuTensor *cornu__erfinv(CornuTensor *x)
+{
+    static const double centre[] = { 2.81022636e-08, 3.43273939e-07, -3.5233877e-06,
+                                     -4.39150654e-06, 0.00021858087, -0.00125372503,
+                                     -0.00417768164, 0.246640727, 1.50140941 };
+    static const double tail[] = { -0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844,
+                                   0.00573950773, -0.0076224613, 0.00943887047, 1.00167406,
+                                   2.83297682 };
+    CornuTensor *edge = cornu__where(cornu_op_absolute(x), CORNU_EQUAL, 1.0);
+    CornuTensor *inner = cornu_op_select(edge, cornu__like_x(x, 0.0), x);
+    CornuTensor *w = cornu_op_negative(cornu__log1p(cornu_op_negative(cornu_op_square(inner))));
+    CornuTensor *near = cornu__where(w, CORNU_LESS, 5.0);
+    CornuTensor *a = cornu_op_shift(w, -2.5);
+    CornuTensor *b = cornu_op_select(near, cornu__like_x(x, 5.0), w);
+    CornuTensor *p = cornu__like_x(x, centre[0]), *q = cornu__like_x(x, tail[0]);
+    b = cornu_op_shift(cornu_op_sqrt(b), -3.0);
+    for (int i = 1; i < 9; i++) {
+        p = cornu_op_shift(cornu_op_multiply(p, a), centre[i]);
+        q = cornu_op_shift(cornu_op_multiply(q, b), tail[i]);
+    }
+    CornuTensor *y = cornu_op_multiply(cornu_op_select(near, p, q), inner);
+    return cornu_op_select(edge, cornu_op_scale(x, (double)INFINITY), y);
+}

@@ -21,7 +21,7 @@ import numpy as np
 import keras
 from keras import ops
 
-TABLE = common.HERE.parents[1] / "nn" / "layers" / "operations" / "operations.def"
+DEFINITIONS = common.HERE.parents[1] / "nn" / "layers" / "operations" / "operations.def"
 RNG = np.random.default_rng(5)
 
 
@@ -36,15 +36,44 @@ INPUTS = {"x": numbers(2, 3, 4), "y": numbers(2, 3, 4), "positive": abs(numbers(
           "above": abs(numbers(2, 3, 4)) + 1.25,
           "wild": np.array([[1, np.inf, -np.inf, np.nan], [0, -1, 2, np.inf]], np.float32),
           "places": RNG.integers(0, 3, (2, 2, 4)).astype(np.int32),
-          "words": RNG.integers(0, 5, (2, 3)).astype(np.int32)}
+          "words": RNG.integers(0, 5, (2, 3)).astype(np.int32),
+          "numbers": RNG.integers(-40, 40, (2, 6)).astype(np.int32),
+          "others": RNG.integers(0, 9, (2, 6)).astype(np.int32),
+          "holes": np.where(RNG.uniform(size=(2, 3, 4)) < 0.3, np.nan,
+                            np.round(RNG.uniform(-2, 2, (2, 3, 4)), 3)).astype(np.float32),
+          "line": numbers(2, 9, 3), "volume": numbers(2, 4, 5, 4, 2),
+          "heads": numbers(2, 3, 2, 4), "others_heads": numbers(2, 3, 2, 4),
+          "labels": RNG.integers(1, 4, (2, 3)).astype(np.int32),
+          "lengths": np.array([3, 2], np.int32), "steps": np.array([9, 7], np.int32),
+          "shares": (lambda p: p / p.sum(-1, keepdims=True))(abs(numbers(2, 3, 4)) + 0.1),
+          "one": np.array([1, 3], np.int32), "scores": numbers(2, 5),
+          "others_x": RNG.integers(0, 3, (2, 3, 4)).astype(np.int32), "triples": numbers(2, 4, 3),
+          "corner": numbers(2, 2, 2), "classes": numbers(2, 9, 4),
+          "hues": np.round(RNG.uniform(0, 1, (2, 3, 2, 3)), 3).astype(np.float32),
+          "vector": numbers(4), "three": numbers(3), "table": numbers(6, 3),
+          "groups": np.array([0, 2, 2, 1, 7, 0], np.int32),
+          "spots": np.array([[0, 1], [2, 0], [0, 1]], np.int32),
+          "one_row": np.array([[4], [1]], np.int32), "rows_of_one": numbers(2, 3),
+          "corner1": numbers(1, 2, 2), "starts": np.array([1, 0, 9], np.int32),
+          "whole": RNG.integers(-9, 9, (6,)).astype(np.int32),
+          "transform": np.array([[1, 0.2, -1, 0.1, 0.9, 0.5, 0, 0],
+                                 [0.8, 0, 1, 0, 1.1, -0.5, 0, 0]], np.float32)}
 
 
 class Input(str):
     """A tensor among the arguments of a case."""
 
 
-(X, Y, POSITIVE, PART, FLAGS, ROW, SINGLE, PICTURE, COLOURS, ABOVE, WILD, PLACES,
- WORDS) = map(Input, INPUTS)
+(X, Y, POSITIVE, PART, FLAGS, ROW, SINGLE, PICTURE, COLOURS, ABOVE, WILD, PLACES, WORDS, NUMBERS,
+ OTHERS, HOLES, LINE, VOLUME, HEADS, OTHER_HEADS, LABELS, LENGTHS, STEPS, SHARES, ONE, SCORES,
+ OTHERS_X, TRIPLES, CORNER, LINE4, HUES, VECTOR, THREE, TABLE,
+ GROUPS, SPOTS, ONE_ROW, ROWS_OF_ONE, CORNER1, STARTS, WHOLE, TRANSFORM) = map(Input, INPUTS)
+
+
+def kernel(*shape):
+    return np.round(np.sin(np.arange(np.prod(shape)) * 1.3).reshape(shape), 3).tolist()
+
+
 # Other arguments than x, or x1 and x2; none of them is the default.
 CASES = {
     "cast": [X, "int32"], "clip": [X, -1, 1], "convert_to_tensor": [X, "int32"],
@@ -75,12 +104,67 @@ CASES = {
     "log_softmax": [X, 1], "normalize": [X, 1, 2, 1e-3], "rgb_to_grayscale": [COLOURS],
     "soft_shrink": [X, 1.0], "softmax": [X, 1], "sparsemax": [X, 1], "squareplus": [X, 1.0],
     "threshold": [X, 0.5, -3.0],
+    "arctan2": [X, Y], "array": [X, "int32"], "empty_like": [FLAGS, "int32"],
+    "fmod": [X, POSITIVE], "isclose": [X, Y, 0.1, 0.5], "ldexp": [X, OTHERS_X],
+    "nan_to_num": [WILD, 0.5, 9.0, -8.0], "saturate_cast": [X, "uint8"],
+    "stop_gradient": [X],
+    **{name: [NUMBERS, OTHERS] for name in (
+        "bitwise_and bitwise_or bitwise_xor left_shift right_shift bitwise_left_shift "
+        "bitwise_right_shift").split()},
+    "bitwise_invert": [NUMBERS], "bitwise_not": [NUMBERS],
+    **{name: [HOLES, 1, True] for name in "nanmax nanmin nansum nanmean nanvar nanstd".split()},
+    "ptp": [X, 2, True], "trapezoid": [X, None, 0.5, 1],
+    "append": [X, Y, 1], "array_split": [X, 3, 2], "diagonal": [X, 1, 1, 2],
+    "trace": [X, -1, 1, 2], "dstack": [[X, Y]],
+    "extract_sequences": [X, 2, 1], "rot90": [X, 3, [1, 2]], "unravel_index": [WORDS, [3, 2]],
+    "cdist": [X, Y], "cross": [TRIPLES, TRIPLES], "inner": [X, [1.0, 2.0, 0.5, -1.0]],
+    "tensordot": [X, [[1.0, 2.0], [0.5, -1.0], [0.0, 1.0], [3.0, 2.0]], 1],
+    "digitize": [X, [-1.0, 0.0, 0.75]], "searchsorted": [[-1.0, 0.0, 0.75], X, "right"],
+    "in_top_k": [ONE, SCORES, 2], "isin": [WORDS, [1, 3]],
+    "select": [[FLAGS, FLAGS], [X, Y], 3.0],
+    "slice_update": [X, [0, 1, 2], CORNER],
+    "adaptive_average_pool": [PICTURE, [3, 2]], "adaptive_max_pool": [LINE, 4],
+    "average_pool": [PICTURE, 3, 1, "same"], "max_pool": [VOLUME, [2, 2, 2], [1, 2, 1]],
+    "batch_normalization": [X, [0.5, 0.0, -0.5, 1.0], [1.0, 2.0, 0.5, 0.25], -1,
+                            [0.5, 0.0, 0.0, 1.0], [1.0, 2.0, 3.0, 4.0], 1e-2],
+    "conv": [PICTURE, kernel(3, 2, 2, 4), 2, "same"],
+    "conv_transpose": [PICTURE, kernel(3, 3, 2, 4), 2, "same"],
+    "depthwise_conv": [LINE, kernel(3, 3, 2), 1, "valid", "channels_last", 2],
+    "separable_conv": [PICTURE, kernel(2, 2, 4, 2), kernel(1, 1, 8, 3), [2, 2], "same"],
+    "dot_product_attention": [HEADS, OTHER_HEADS, HEADS, kernel(1, 2, 3, 3), None, 0.4, True],
+    "binary_crossentropy": [FLAGS, X, True], "categorical_crossentropy": [SHARES, SHARES, False, 1],
+    "sparse_categorical_crossentropy": [LABELS, X, True],
+    "ctc_loss": [LABELS, LINE4, LENGTHS, STEPS],
+    "affine_transform": [PICTURE, TRANSFORM, "bilinear", "reflect"],
+    "crop_images": [PICTURE, 1, None, None, 2, 2, 2],
+    "gaussian_blur": [PICTURE, [3, 5], [0.8, 1.2], "channels_last"],
+    "extract_patches": [PICTURE, [2, 2], 1, 1, "same"],
+    "pad_images": [PICTURE, 1, 2, None, None, 6, 8], "hsv_to_rgb": [HUES], "rgb_to_hsv": [HUES],
+    "percentile": [X, 60.0, [1, 2], "linear", True], "quantile": [X, 0.3, 1, "nearest"],
 }
+# Of tensors without a batch, of functions that have no case above, and further ones.
+WHOLE_CASES = [
+    ("diag", [VECTOR, 1]), ("diag", [ROW, 1]), ("diagflat", [ROW, -1]), ("flipud", [X]),
+    ("ravel", [X]), ("meshgrid", [VECTOR, THREE]), ("vander", [VECTOR, 3, True]),
+    ("vstack", [[ROW, VECTOR]]), ("kron", [ROW, ROW]), ("outer", [ROW, THREE]),
+    ("vdot", [ROW, ROW]),
+    *((f"segment_{what}", [TABLE, GROUPS, 4]) for what in ("sum", "max", "min", "prod")),
+    ("segment_sum", [WHOLE, GROUPS, 3]), ("scatter", [SPOTS, THREE, [3, 2]]),
+    *(("scatter_update", [TABLE, SPOTS, THREE, how]) for how in ("add", "max", "min", "mul")),
+    ("scatter_update", [TABLE, ONE_ROW, ROWS_OF_ONE]), ("psnr", [X, Y, 2.0]),
+    ("slice", [X, STARTS, [1, 2, 3]]), ("slice", [X, [0, 1, 1], [2, 2, 3]]),
+    ("slice_update", [X, STARTS, CORNER1]),
+    ("quantile", [X, [0.25, 0.6], 1]), ("append", [ROW, VECTOR]),
+    ("tensordot", [X, Y, [[0, 2], [0, 2]]]),
+]
 DOMAINS = {POSITIVE: ("log log10 log2 log1p sqrt rsqrt reciprocal power mod floor_divide "
                       "true_divide divide"),
-           PART: "arctanh", ABOVE: "arccosh", WILD: "isfinite isinf isnan isneginf isposinf",
+           PART: "arctanh arccos arcsin erfinv", ABOVE: "arccosh",
+           WILD: "isfinite isinf isnan isneginf isposinf",
            FLAGS: "logical_and logical_or logical_xor logical_not"}
-OTHER_NAMES = {"layer_norm": "layer_normalization", "rms_norm": "rms_normalization"}
+OTHER_NAMES = {"layer_norm": "layer_normalization", "rms_norm": "rms_normalization",
+               "batch_norm": "batch_normalization", "c_dist": "cdist", "is_in": "isin",
+               "search_sorted": "searchsorted"}
 
 
 def snake_case(name):
@@ -90,7 +174,7 @@ def snake_case(name):
 
 def functions():
     """The class, the function's name and the function of each row of operations.def."""
-    for module, name in re.findall(r"^OPERATION(?:_MANY)?\((\w+), +(\w+),", TABLE.read_text(),
+    for module, name in re.findall(r"^OPERATION(?:_MANY)?\((\w+), +(\w+),", DEFINITIONS.read_text(),
                                    re.MULTILINE):
         source = importlib.import_module("keras.src.ops." + module)
         own = OTHER_NAMES.get(snake_case(name), snake_case(name))
@@ -109,7 +193,8 @@ def signature(cls, function):
         many = p.kind == p.VAR_POSITIONAL
         word = ("@" if p.name in of_call or many else "") + ("*" if many else "") + p.name
         if p.default is not p.empty:
-            word += "=" + (p.default if isinstance(p.default, str) else json.dumps(p.default))
+            word += "=" + (p.default if isinstance(p.default, str)
+                           else json.dumps(p.default, separators=(",", ":")))
         words.append(word)
     return " ".join(words)
 
@@ -124,6 +209,9 @@ def print_row(cls, text):
 
 
 def case_of(name, function):
+    """None for a function that has none with a batch."""
+    if name in dict(WHOLE_CASES) and name not in CASES:
+        return None
     if name in CASES:
         return CASES[name]
     x = next((x for x, names in DOMAINS.items() if name in names.split()), X)
@@ -139,7 +227,7 @@ def given_to_keras(value):
         return value
     if any(isinstance(v, Input) for v in value):
         return [given_to_keras(v) for v in value]
-    return np.array(value, np.float32) if np.array(value).dtype == float else value
+    return np.array(value, np.float32) if np.array(value).dtype == float else tuple(value)
 
 
 def form(value):
@@ -153,8 +241,7 @@ def listed(results):
     return [np.asarray(r).astype(np.float32) for r in results]
 
 
-def make_case(module, cls, name, function):
-    args = case_of(name, function)
+def make_case(module, cls, name, function, args):
     given = [given_to_keras(v) for v in args]
     results = listed(function(*given))
     parameters = inspect.signature(function).parameters.values()
@@ -170,17 +257,21 @@ def make_case(module, cls, name, function):
 
 
 def main():
-    cases = []
+    cases, whole = [], []
     for module, cls, name, function in functions():
+        whole += [make_case(module, cls, name, function, args) for own, args in WHOLE_CASES
+                  if own == name]
         if signature(cls, function) != "@x":
             print_row(cls, signature(cls, function))
-        if name != "get_item":      # x[...]
-            cases.append(make_case(module, cls, name, function))
+        args = case_of(name, function) if name != "get_item" else None      # x[...]
+        if args is not None:
+            cases.append(make_case(module, cls, name, function, args))
     inputs = {name: [str(v) if not np.isfinite(v) else round(float(v), 6) for v in x.ravel()]
               for name, x in INPUTS.items()}
     made = {"keras": keras.__version__, "inputs": inputs,
             "shapes": {name: list(x.shape) for name, x in INPUTS.items()},
-            "dtypes": {name: x.dtype.name for name, x in INPUTS.items()}, "cases": cases}
+            "dtypes": {name: x.dtype.name for name, x in INPUTS.items()}, "cases": cases,
+            "whole": whole}
     with open(common.folder("operations") / "operations.json", "w", encoding="utf-8") as file:
         json.dump(made, file, separators=(",", ":"))
         file.write("\n")

@@ -22,7 +22,7 @@ def word(parameter):
     usual = parameter.get("default", inspect)
     return ("@" if parameter.get("operand") else "") + ("*" if parameter.get("many") else "") + \
         parameter["name"] + ("" if usual is inspect else "=" + (
-            usual if isinstance(usual, str) else json.dumps(usual)))
+            usual if isinstance(usual, str) else json.dumps(usual, separators=(",", ":"))))
 
 
 class Case:

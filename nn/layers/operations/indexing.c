@@ -14,10 +14,10 @@ static bool is_class(const json_t *value, const char *class_name)
 }
 
 /* A bound of a slice as Python resolves it: from the front, within [low, high]. */
-static int64_t bound(const json_t *value, int64_t usual, int64_t n, int64_t low, int64_t high)
+static int64_t bound(const CornuOperands *o, const json_t *value, int64_t usual, int64_t n, int64_t low, int64_t high)
 {
-    if (!json_is_integer(value)) return usual;
-    const int64_t given = json_integer_value(value);
+    int64_t given;
+    if (!cornu__whole_of(o, value, &given)) return usual;
     return smaller(larger(given < 0 ? given + n : given, low), high);
 }
 
@@ -33,13 +33,14 @@ static CornuTensor *sliced(const CornuOperands *o, CornuTensor *x, int axis, con
     int64_t       step = json_is_integer(given) ? json_integer_value(given) : 1;
     if (step == 0) return cornu__operation_refuse(o, "a slice has a step of 0");
     if (step > 0) {
-        const int64_t begin = bound(start, 0, n, 0, n), end = bound(stop, n, n, 0, n);
+        const int64_t begin = bound(o, start, 0, n, 0, n), end = bound(o, stop, n, n, 0, n);
         if (begin == 0 && end == n && step == 1) return x;
         if (end <= begin) return cornu__operation_refuse(o, "a slice is empty");
         return cornu__strided(x, axis, begin, ceil_divide(end - begin, step), step);
     }
     step = -step;
-    const int64_t first = bound(start, n - 1, n, -1, n - 1), last = bound(stop, -1, n, -1, n - 1);
+    const int64_t first = bound(o, start, n - 1, n, -1, n - 1);
+    const int64_t last = bound(o, stop, -1, n, -1, n - 1);
     if (first <= last) return cornu__operation_refuse(o, "a slice is empty");
     return cornu__strided(cornu_op_flip(x, axis), axis, n - 1 - first,
                           ceil_divide(first - last, step), step);

@@ -87,6 +87,9 @@ typedef struct {
 /* The name of Keras' function, maybe in `text`: layer_normalization of the class LayerNorm. */
 const char *cornu__operation_function(const CornuOperationClass *kind, CornuText *text);
 
+/* The i-th other name of the function, from 0; NULL after the last one. */
+const char *cornu__operation_alias(const CornuOperationClass *kind, int i);
+
 /* Argument i of the function, in Keras' order; false after the last one. */
 bool cornu__operation_argument(const CornuOperationClass *kind, int i,
                                CornuOperationArgument *argument);

@@ -2,6 +2,9 @@
  * some of its rows (prediction/inference.mk). */
 #include "operation_internal.h"
 
+#if !defined(CORNU_OPERATIONS) && defined(CORNU_INFERENCE)
+#define TABLE_OF_FEWER
+#endif
 #if !defined(CORNU_OPERATIONS)
 #define CORNU_OPERATIONS "operations.def"
 #endif
@@ -15,6 +18,9 @@
 #define OPERATION_MANY(module, name, rule) \
     { KIND(name), #module, cornu__operation_##rule, cornu__operation_##rule##_count },
 
+#if defined(TABLE_OF_FEWER)
+#define CORNU_FEWER_OPERATIONS
+#endif
 const CornuOperationClass cornu__operations[] = {
 #include CORNU_OPERATIONS
     { .module = NULL },

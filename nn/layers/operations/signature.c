@@ -1,4 +1,7 @@
 /* Keras' signatures of operations: which argument is which, by position and by name. */
+#if defined(CORNU_INFERENCE) && !defined(CORNU_OPERATIONS)
+#define CORNU_FEWER_OPERATIONS
+#endif
 #include "operation_internal.h"
 
 #include <stdio.h>
@@ -40,6 +43,17 @@ const char *cornu__operation_function(const CornuOperationClass *kind, CornuText
         if (!strcmp(rows[i].class_name, kind->kind.class_name)) return rows[i].name;
     cornu__snake_case(kind->kind.class_name, text->text, sizeof text->text);
     return text->text;
+}
+
+const char *cornu__operation_alias(const CornuOperationClass *kind, int i)
+{
+    static const struct { const char *class_name, *name; } rows[] = {
+#define ALIAS(class_name, name) { #class_name, #name },
+#include "signatures.def"
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        if (!strcmp(rows[k].class_name, kind->kind.class_name) && i-- == 0) return rows[k].name;
+    return NULL;
 }
 
 static CornuOperationArgument argument_of(const char *text)

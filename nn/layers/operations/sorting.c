@@ -4,6 +4,9 @@
 
 #include "../../../tensor/functions/functions_internal.h"
 
+#include <math.h>
+#include <string.h>
+
 /* The places of the elements along the last axis, i32, from the smallest or the largest on. */
 static CornuTensor *places(CornuTensor *x, bool descending)
 {
@@ -96,6 +99,87 @@ CornuTensor *cornu__operation_median(const CornuOperands *o)
     y = cornu__drop_axis(y, last);
     return cornu__argument_flag(o, "keepdims") ? cornu__with_axes(o, y, given, axis) : y;
 }
+
+/* x with the axes, all without any, in one that is the last; *kept: x's shape with 1 along them. */
+static CornuTensor *joined(const CornuOperands *o, CornuShape *kept)
+{
+    CornuTensor *x = cornu__operand_float(o);
+    if (!x) return NULL;
+    CornuShape    shape = cornu_tensor_shape(x), flat = { .rank = 0 };
+    const int64_t axes = cornu__argument_axes(o, "axis", shape.rank);
+    int           order[CORNU_MAX_RANK], count = 0;
+    int64_t       n = 1;
+    if (cornu_error_pending()) return NULL;
+    *kept = shape;
+    for (int i = 0; i < shape.rank; i++)
+        if (!(axes >> i & 1)) flat.extent[flat.rank++] = shape.extent[order[count++] = i];
+    for (int i = 0; i < shape.rank; i++)
+        if (axes >> i & 1) {
+            n *= shape.extent[order[count++] = i];
+            kept->extent[i] = 1;
+        }
+    flat.extent[flat.rank++] = n;
+    if (flat.rank == CORNU_MAX_RANK)
+        return cornu__operation_refuse(o, "its tensor has too many axes to be sorted");
+    return cornu_op_reshape(cornu_op_transpose(x, order), flat);
+}
+
+/* The element at the part q of the way from the least (…, n) to the largest one, between two of
+ * which it is mixed, or one taken. NaN where there is one, which is then the last. */
+static CornuTensor *at_part(const CornuOperands *o, CornuTensor *sorted, double q)
+{
+    const char *method = cornu__argument_text(o, "method", "linear");
+    if (!sorted) return NULL;
+    const int     last = cornu_tensor_shape(sorted).rank - 1;
+    const int64_t n = length(sorted);
+    const double  place = q * (double)(n - 1);
+    int64_t       low = (int64_t)floor(place), high = (int64_t)ceil(place);
+    double        part = place - (double)low;
+    if (!(q >= 0.0 && q <= 1.0)) return cornu__operation_refuse(o, "q is out of range");
+    if (!strcmp(method, "lower")) high = low;
+    else if (!strcmp(method, "higher")) low = high;
+    else if (!strcmp(method, "nearest")) low = high = (int64_t)nearbyint(place);
+    else if (!strcmp(method, "midpoint")) part = 0.5;
+    else if (strcmp(method, "linear"))
+        return cornu__operation_refuse(o, "method is linear, lower, higher, midpoint or nearest");
+    CornuTensor *a = cornu__slice_axis(sorted, last, low, low + 1), *y = a;
+    if (high != low) {
+        CornuTensor *b = cornu__slice_axis(sorted, last, high, high + 1);
+        y = cornu_op_add(cornu_op_scale(a, 1.0 - part), cornu_op_scale(b, part));
+    }
+    CornuTensor *most = cornu__slice_axis(sorted, last, n - 1, n);
+    return cornu_op_select(cornu_op_compare(most, CORNU_EQUAL, most), y, most);
+}
+
+/* Of a list of parts the results are along a new first axis. */
+static CornuTensor *quantiles(const CornuOperands *o, double unit)
+{
+    enum { MOST = 256 };
+    const json_t *q = cornu__argument(o, "q", 1);
+    CornuShape    kept;
+    CornuTensor  *x = joined(o, &kept), *parts[MOST];
+    const json_t *value = json_object_get(json_object_get(q, "config"), "value");
+    if (value) q = value;
+    const size_t count = json_is_array(q) ? json_array_size(q) : 1;
+    const bool   keep = cornu__argument_flag(o, "keepdims");
+    if (!x) return NULL;
+    if (count < 1 || count > MOST) return cornu__operation_refuse(o, "q has too many numbers");
+    CornuTensor *sorted = ordered(x, places(x, false), length(x));
+    for (size_t i = 0; i < count; i++) {
+        const json_t *number = json_is_array(q) ? json_array_get(q, i) : q;
+        if (!json_is_number(number))
+            return cornu__operation_refuse(o, "q is available as a number, or a list of them");
+        CornuTensor *y = at_part(o, sorted, json_number_value(number) / unit);
+        if (!y) return NULL;
+        y = keep ? cornu_op_reshape(y, kept) : cornu__drop_axis(y, cornu_tensor_shape(y).rank - 1);
+        parts[i] = json_is_array(q) ? cornu__add_axis(y, 0) : y;
+        if (!parts[i]) return NULL;
+    }
+    return json_is_array(q) ? cornu_op_concat(parts, (int)count, 0) : parts[0];
+}
+
+CornuTensor *cornu__operation_quantile(const CornuOperands *o) { return quantiles(o, 1.0); }
+CornuTensor *cornu__operation_percentile(const CornuOperands *o) { return quantiles(o, 100.0); }
 
 CornuTensor *cornu__operation_top_k(const CornuOperands *o)
 {

@@ -13,17 +13,22 @@ from ._symbols import operation as _operation
 from ._values import convert_to_numpy, convert_to_tensor, is_tensor, shape
 
 
-def _parameter(argument):
-    if argument.get("many"):
-        return inspect.Parameter(argument["name"], inspect.Parameter.VAR_POSITIONAL)
-    return inspect.Parameter(argument["name"], inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                             default=argument.get("default", inspect.Parameter.empty))
+def _parameters(arguments):
+    """Arguments after any number of operands have names alone."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    for argument in arguments:
+        if argument.get("many"):
+            kind = inspect.Parameter.KEYWORD_ONLY
+            yield inspect.Parameter(argument["name"], inspect.Parameter.VAR_POSITIONAL)
+        else:
+            yield inspect.Parameter(argument["name"], kind,
+                                    default=argument.get("default", inspect.Parameter.empty))
 
 
 def _make(name, entry):
     signature = inspect.Signature(
-        [_parameter(argument) for argument in entry["arguments"]] +
-        [inspect.Parameter("name", inspect.Parameter.KEYWORD_ONLY, default=None)])
+        [*_parameters(entry["arguments"]),
+         inspect.Parameter("name", inspect.Parameter.KEYWORD_ONLY, default=None)])
 
     def call(*values, **arguments):
         try:
@@ -44,7 +49,7 @@ __all__ = list(_OWN)
 _modules = {}
 for _entry, _name in zip(described["operations"], described["names"]["operations"]):
     # Keras' name, and the one made from the class' where that differs.
-    for _each in {_entry["name"], _name} - set(_OWN):
+    for _each in {_entry["name"], _name, *_entry.get("aliases", ())} - set(_OWN):
         globals()[_each] = _make(_each, _entry)
         _modules.setdefault(_entry["module"], {})[_each] = globals()[_each]
         __all__.append(_each)
