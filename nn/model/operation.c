@@ -3,6 +3,7 @@
 
 #include "../config/naming_internal.h"
 #include "../../device/text/nearest.h"
+#include "../../tensor/graph_internal.h"
 #include "../layers/operations/operation_internal.h"
 #include "functional.h"
 
@@ -46,6 +47,19 @@ typedef struct {
     int         nulls;         /* of lists, which are symbols unless these have numbers */
     bool        numbered;
 } Symbols;
+
+static bool has_extent(const json_t *value)
+{
+    const char *key, *class_name = json_string_value(json_object_get(value, "class_name"));
+    json_t     *each;
+    bool        has = class_name && !strcmp(class_name, "__extent__");
+    for (size_t i = 0; i < json_array_size(value) && !has; i++)
+        has = has_extent(json_array_get(value, i));
+    if (!class_name) {
+        json_object_foreach((json_t *)value, key, each) has |= has_extent(each);
+    }
+    return has;
+}
 
 static json_t *all_operands(int count)
 {
@@ -109,9 +123,15 @@ static CornuLayer *operation(const CornuOperationClass *kind, const char *argume
         status = cornu__fail(CORNU_ERR_ARGUMENT, "cornu_operation: the arguments of %s are %.80s, "
                              "expected a JSON object", symbols.name, arguments);
     if (!status) status = place_symbols(given, &symbols, &positional);
+    json_t *extents = json_incref(json_object_get(given, "__extents__"));
+    if (!extents && has_extent(given)) extents = all_operands(count);
     json_object_del(given, "args");
     json_object_del(given, "name");
+    json_object_del(given, "__extents__");
     if (!status) status = cornu__operation_bind(kind, positional, given, config, args, kwargs);
+    if (!status && extents && json_object_set(kwargs, "__extents__", extents))
+        status = cornu__fail(CORNU_ERR_MEMORY, "no memory for an operation");
+    json_decref(extents);
     if (!status && !args) status = cornu__fail(CORNU_ERR_MEMORY, "no memory for an operation");
     if (!status)
         layer = cornu__operation_create(kind, json_string_value(name), config, args, kwargs);
@@ -160,6 +180,8 @@ static CornuStatus record(CornuLayer *layer, const CornuCall *call, CornuTensor 
     CORNU__TRY(cornu__fail_prefix(cornu__operation_build(layer, shapes, in_count),
                                   cornu_layer_name(layer)));
     const CornuCall full = completed(call, in, in_count);
+    /* Draws of one graph differ. */
+    layer->generator = call->graph->program->op_count;
     CornuTensor    *y = cornu_error_pending() ? NULL
                       : cornu__operation_call(layer, &full, in, in_count, out);
     if (!y && !cornu_error_pending())

@@ -1,6 +1,7 @@
 /* The arguments of operations that are not tensors, as Keras writes them. */
 #include "operation_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "../../../device/integer_internal.h"
@@ -31,16 +32,85 @@ const json_t *cornu__argument(const CornuOperands *o, const char *name, int at)
     return json_is_null(value) ? NULL : value;
 }
 
+/* ---- Extents ---- */
+
+enum { MOST_DEPTH = 32 };
+
+static const json_t *extent_config(const json_t *value)
+{
+    const char *class_name = json_string_value(json_object_get(value, "class_name"));
+    return class_name && !strcmp(class_name, "__extent__") ? json_object_get(value, "config")
+                                                           : NULL;
+}
+
+bool cornu__is_rows(const json_t *value)
+{
+    const json_t *axis = json_object_get(extent_config(value), "axis");
+    return axis && json_integer_value(axis) == 0;
+}
+
+/* The extent of an axis of a tensor in the list; -1 without one. */
+static int64_t leaf(const CornuOperands *o, const json_t *config)
+{
+    const json_t    *list = json_object_get(o->kwargs, "__extents__");
+    const json_int_t of = json_integer_value(json_object_get(config, "of"));
+    const json_t    *tensor = of < 0 ? NULL : json_array_get(list, (size_t)of);
+    const json_int_t number = tensor ? json_integer_value(json_object_get(tensor, "config")) : -1;
+    const json_int_t axis = json_integer_value(json_object_get(config, "axis"));
+    if (!o->in || number < 0 || number >= o->in_count || axis < 0) return -1;
+    const CornuShape shape = cornu_tensor_shape(o->in[number]);
+    return axis < shape.rank ? shape.extent[axis] : -1;
+}
+
+static bool evaluate(const CornuOperands *o, const json_t *value, int depth, double *number)
+{
+    const json_t *config = extent_config(value);
+    const char   *operation = json_string_value(json_object_get(config, "operation"));
+    const json_t *operands = json_object_get(config, "operands");
+    double        a, b;
+    *number = json_number_value(value);
+    if (!config || depth == MOST_DEPTH) return json_is_number(value);
+    if (!operation) return (*number = (double)leaf(o, config)) >= 0.0;
+    if (!evaluate(o, json_array_get(operands, 0), depth + 1, &a) ||
+        !evaluate(o, json_array_get(operands, 1), depth + 1, &b))
+        return false;
+    if (!strcmp(operation, "add")) *number = a + b;
+    else if (!strcmp(operation, "subtract")) *number = a - b;
+    else if (!strcmp(operation, "multiply")) *number = a * b;
+    else if (!strcmp(operation, "divide")) *number = a / b;
+    else if (!strcmp(operation, "floor_divide")) *number = floor(a / b);
+    else return false;
+    return isfinite(*number);
+}
+
+bool cornu__number_of(const CornuOperands *o, const json_t *value, double *number)
+{
+    return evaluate(o, value, 0, number);
+}
+
+bool cornu__whole_of(const CornuOperands *o, const json_t *value, int64_t *number)
+{
+    double found;
+    if (json_is_integer(value)) return *number = json_integer_value(value), true;
+    if (!extent_config(value) || !evaluate(o, value, 0, &found) || found != floor(found) ||
+        fabs(found) > 9007199254740992.0)
+        return false;
+    *number = (int64_t)found;
+    return true;
+}
+
+/* ---- One argument ---- */
+
 int64_t cornu__argument_integer(const CornuOperands *o, const char *name, int64_t usual)
 {
-    const json_t *value = cornu__argument(o, name, -1);
-    return json_is_integer(value) ? json_integer_value(value) : usual;
+    int64_t number;
+    return cornu__whole_of(o, cornu__argument(o, name, -1), &number) ? number : usual;
 }
 
 double cornu__argument_number(const CornuOperands *o, const char *name, double usual)
 {
-    const json_t *value = cornu__argument(o, name, -1);
-    return json_is_number(value) ? json_number_value(value) : usual;
+    double number;
+    return cornu__number_of(o, cornu__argument(o, name, -1), &number) ? number : usual;
 }
 
 bool cornu__argument_flag(const CornuOperands *o, const char *name)
@@ -78,12 +148,11 @@ int cornu__argument_list(const CornuOperands *o, const char *name, int at,
         return cornu__operation_refuse(o, "a list has too many numbers"), -2;
     for (size_t i = 0; i < count; i++) {
         const json_t *number = json_is_array(value) ? json_array_get(value, i) : value;
-        if (!json_is_integer(number)) {
+        if (!cornu__whole_of(o, number, &numbers[i])) {
             cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: %s is not a list of whole numbers",
                              cornu_layer_name(o->layer), name);
             return -2;
         }
-        numbers[i] = json_integer_value(number);
     }
     return (int)count;
 }

@@ -14,7 +14,8 @@ static bool is_class(const json_t *value, const char *class_name)
 }
 
 /* A bound of a slice as Python resolves it: from the front, within [low, high]. */
-static int64_t bound(const CornuOperands *o, const json_t *value, int64_t usual, int64_t n, int64_t low, int64_t high)
+static int64_t bound(const CornuOperands *o, const json_t *value, int64_t usual, int64_t n,
+                     int64_t low, int64_t high)
 {
     int64_t given;
     if (!cornu__whole_of(o, value, &given)) return usual;

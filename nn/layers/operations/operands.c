@@ -94,6 +94,12 @@ static bool read_operand(const CornuOperands *o, const json_t *value, CornuOpera
     const char   *class_name = json_string_value(json_object_get(value, "class_name"));
     const json_t *config = json_object_get(value, "config");
     *operand = (CornuOperand){ .tensor = NULL };
+    if (class_name && !strcmp(class_name, "__extent__") &&
+        cornu__number_of(o, value, &operand->number)) {
+        operand->kind = json_is_true(json_object_get(config, "float")) ? CORNU__FLOAT
+                                                                       : CORNU__INTEGER;
+        return true;
+    }
     if (json_is_number(value) || json_is_boolean(value)) {
         operand->kind = json_is_real(value) ? CORNU__FLOAT
                       : json_is_integer(value) ? CORNU__INTEGER : CORNU__BOOL;

@@ -5,6 +5,11 @@
  * `config` are those of the operation's constructor, `args` and `kwargs` those of the call, where
  * { "class_name": "__keras_tensor__", "config": i } is operand i of the layer. A rule records the
  * ops.
+ *
+ * Where Keras takes a whole number there may be an extent of an operand, which is known when shapes
+ * are: { "class_name": "__extent__", "config": { "of": k, "axis": a } } is that of axis a of tensor k
+ * in the list "__extents__" of `kwargs`; with "operation" (add, subtract, multiply, floor_divide,
+ * divide) and "operands", two extents or numbers, it is computed of these.
  */
 #ifndef CORNU_NN_OPERATION_INTERNAL_H
 #define CORNU_NN_OPERATION_INTERNAL_H
@@ -123,6 +128,13 @@ void *cornu__operation_refuse(const CornuOperands *o, const char *what);
 /* The argument of that name of the constructor or the call, or number `at` of the call (-1: by name
  * only). NULL if it is absent or null. */
 const json_t *cornu__argument(const CornuOperands *o, const char *name, int at);
+
+/* Whether `value` is a number, or an extent, which becomes one. */
+bool cornu__number_of(const CornuOperands *o, const json_t *value, double *number);
+/* Likewise a whole number. */
+bool cornu__whole_of(const CornuOperands *o, const json_t *value, int64_t *number);
+/* Whether it is the extent of a batch: of axis 0. */
+bool cornu__is_rows(const json_t *value);
 
 int64_t     cornu__argument_integer(const CornuOperands *o, const char *name, int64_t usual);
 double      cornu__argument_number(const CornuOperands *o, const char *name, double usual);

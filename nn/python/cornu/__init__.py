@@ -15,8 +15,8 @@ Arrays are NumPy's, and are not copied if they are contiguous. Failures raise Co
 
 from . import (activations, applications, backend, callbacks, config, constraints, datasets,
                distribution, dtype_policies, errors, initializers, layers, losses, metrics,
-               mixed_precision, models, ops, optimizers, preprocessing, regularizers, saving, tree,
-               utils)
+               mixed_precision, models, ops, optimizers, preprocessing, random, regularizers, saving,
+               tree, utils)
 from ._explain import explain
 from ._functions import GradientTape, Variable, function, gradients
 from ._library import lib as _lib
@@ -55,6 +55,6 @@ __all__ = [
     "config", "constraints", "coverage", "datasets", "distribution", "dtype_policies",
     "errors", "explain", "from_keras", "function", "gradients", "initializers", "layers",
     "load", "load_model", "losses", "metrics", "mixed_precision", "model_from_json", "models",
-    "ops", "optimizers", "preprocessing", "regularizers", "remat", "saving",
+    "ops", "optimizers", "preprocessing", "random", "regularizers", "remat", "saving",
     "set_dtype_policy", "set_random_seed", "tree", "utils", "version",
 ]

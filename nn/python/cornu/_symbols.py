@@ -8,6 +8,7 @@ import numpy as np
 
 from ._arrays import KERAS_NAMES, dtype_number, shape_of
 from ._described import plain, unique_name
+from ._extents import Extent, compute
 from ._library import Owned, arguments, lib, struct
 from ._operators import Operators, users_line
 from ._traces import tracing
@@ -98,7 +99,20 @@ class Form:
     """Arguments of a call in Keras' form for files, in which tensors are numbered."""
 
     def __init__(self):
-        self.tensors = []
+        self.tensors, self.extents = [], []
+
+    def _extent_of(self, tensor):
+        """The tensor's place among those of extents."""
+        known = [i for i, t in enumerate(self.extents) if t is tensor]
+        if not known:
+            self.extents.append(tensor)
+        return known[0] if known else len(self.extents) - 1
+
+    def with_extents(self, given):
+        """The arguments with the tensors whose extents are among them."""
+        if self.extents:
+            given["__extents__"] = [self(t) for t in self.extents]
+        return given
 
     def __call__(self, value):
         if isinstance(value, Readable) and tracing() is not None:
@@ -106,14 +120,16 @@ class Form:
         if isinstance(value, Tensor):
             self.tensors.append(value)
             return {"class_name": "__keras_tensor__", "config": len(self.tensors) - 1}
+        if isinstance(value, Extent):
+            return value.form(self._extent_of)
         if isinstance(value, (list, tuple)):
             return [self(v) for v in value]
         if isinstance(value, dict):
             return {key: self(v) for key, v in value.items()}
         if isinstance(value, slice):
             return {"class_name": "__slice__",
-                    "config": {"start": plain(value.start), "stop": plain(value.stop),
-                               "step": plain(value.step)}}
+                    "config": {"start": self(value.start), "stop": self(value.stop),
+                               "step": self(value.step)}}
         if value is Ellipsis:
             return {"class_name": "__ellipsis__", "config": {}}
         return plain(value)
@@ -127,17 +143,21 @@ _LEAVES = (int, float, bool, str, type(None), np.ndarray)
 
 def find_tensor(values):
     """What says how to compute: a symbolic tensor if there is one among the values, lists and
-    dictionaries; else a recorded one or a variable; else None."""
+    dictionaries, or an extent of one; else a recorded one or a variable; else None."""
     found = None
     for value in values:
         if isinstance(value, _LEAVES):
             continue
         if isinstance(value, Tensor):
             return value
+        if isinstance(value, slice):
+            value = (value.start, value.stop, value.step)
         if isinstance(value, (list, tuple, dict)):
             value = find_tensor(value.values() if isinstance(value, dict) else value)
             if isinstance(value, Tensor):
                 return value
+        if isinstance(value, Extent) and not isinstance(found, Extent):
+            found = value       # unless there is a tensor
         if found is None and isinstance(value, (Value, Readable)):
             found = value
     return found
@@ -150,8 +170,13 @@ def operation(name, /, *values, **named):
     found = find_tensor(values)
     if found is None and named or isinstance(found, Readable):
         other = find_tensor(named.values())
-        found = other if found is None or isinstance(other, (Tensor, Value)) else found
-    if isinstance(found, Tensor) or (tracing() is not None and isinstance(found, Readable)):
+        found = other if found is None or isinstance(other, (Tensor, Extent, Value)) else found
+    if isinstance(found, Extent):
+        made = compute(name, values, named)
+        if made is not NotImplemented:
+            return made
+    if isinstance(found, (Tensor, Extent)) or (tracing() is not None and (
+            isinstance(found, Readable) or found is None and name in _DRAWS)):
         return _symbolic(name, values, named)
     recording = current()
     if isinstance(found, Value) and not found.recording.closed:
@@ -165,10 +190,13 @@ def operation(name, /, *values, **named):
 
 
 def _symbolic(name, values, named):
-    form = Form()
+    form, trace = Form(), tracing()
     given = {key: form(value) for key, value in named.items()}
     given["args"] = form(values)
-    trace, of_program = tracing(), given.get("name")
+    if trace is not None and not form.tensors and not form.extents:
+        form.extents.append(trace.anchor)       # of a call: what draws depends on one
+    form.with_extents(given)
+    of_program = given.get("name")
     given["name"] = of_program or (trace.unique_name if trace else unique_name)(name)
     made = results(lib.cornu_operation_from(name, json.dumps(given), *form.pointers()))
     if trace is not None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ._arrays import _EXACT, _WIDER, KERAS_NAMES, Borrowed, dtype_number, shape_of
 from ._described import described, plain
+from ._extents import extents_of
 from ._library import Owned, lib, struct
 from ._operators import Operators, operate, users_line
 
@@ -622,7 +623,10 @@ def convert_to_numpy(x):
 
 
 def shape(x):
-    """The extents as a tuple."""
+    """The extents as a tuple; those of a symbolic tensor that differ between batches are extents of
+    it, which operations take in the place of numbers."""
+    if hasattr(x, "_symbol"):
+        return extents_of(x)
     return tuple(x.shape) if hasattr(x, "shape") else np.shape(x)
 
 

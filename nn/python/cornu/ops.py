@@ -5,8 +5,11 @@ and numbers they compute at once; in a cornu.function they are recorded. An oper
 results returns a list of them.
 """
 
+import functools
 import inspect
 
+from . import _control as control
+from ._creation import MADE
 from ._described import described
 from ._surface.missing import Namespace, add_aliases, getter
 from ._symbols import operation as _operation
@@ -43,12 +46,29 @@ def _make(name, entry):
     return call
 
 
+def ndim(x):
+    """keras.ops.ndim."""
+    return len(shape(x))
+
+
+def size(x):
+    """keras.ops.size: the number of elements."""
+    return functools.reduce(lambda a, b: a * b, shape(x), 1)
+
+
 _OWN = {"convert_to_numpy": convert_to_numpy, "convert_to_tensor": convert_to_tensor,
-        "is_tensor": is_tensor, "shape": shape}
+        "is_tensor": is_tensor, "shape": shape, "ndim": ndim, "size": size,
+        **{made.__name__: made for made in MADE},
+        **{name: getattr(control, name) for name in (
+            "cond", "switch", "while_loop", "fori_loop", "scan", "associative_scan", "map",
+            "vectorized_map")}}
+globals().update(_OWN)
 __all__ = list(_OWN)
 _modules = {}
 for _entry, _name in zip(described["operations"], described["names"]["operations"]):
-    # Keras' name, and the one made from the class' where that differs.
+    # Keras' name, and the one made from the class' where that differs. cornu.random has the draws.
+    if _entry["module"] == "random":
+        continue
     for _each in {_entry["name"], _name, *_entry.get("aliases", ())} - set(_OWN):
         globals()[_each] = _make(_each, _entry)
         _modules.setdefault(_entry["module"], {})[_each] = globals()[_each]

@@ -86,14 +86,16 @@ static CornuStatus check_required(const CornuOperationClass *kind, const json_t 
                                   const json_t *call)
 {
     CornuOperationArgument argument;
+    size_t                 place = 0;   /* of operands by position */
     for (int i = 0; cornu__operation_argument(kind, i, &argument); i++) {
         /* RMSNorm.call has no default for what the function has one for. */
         const bool call_requires = !strcmp(kind->kind.class_name, "RMSNorm") && argument.operand;
         const bool required = argument.required || call_requires;
         json_decref(argument.usual);
+        place += argument.operand;
         if (!required || json_object_get(config, argument.name) ||
             json_object_get(json_object_get(call, "kwargs"), argument.name) ||
-            json_array_size(json_object_get(call, "args")) > (size_t)i)
+            (argument.operand && json_array_size(json_object_get(call, "args")) >= place))
             continue;
         return cornu__fail(CORNU_ERR_FORMAT, "the operation %s lacks its argument \"%s\"",
                            kind->kind.class_name, argument.name);

@@ -19,6 +19,7 @@ from .progbar import Progbar
 from ..saving import (CustomObjectScope, custom_object_scope, deserialize_keras_object,
                       get_custom_objects, get_registered_name, get_registered_object,
                       register_keras_serializable, serialize_keras_object)
+from ..random import seed_all as _seed_all
 
 
 def set_random_seed(seed):
@@ -26,6 +27,7 @@ def set_random_seed(seed):
     and, as in Keras, of Python's and NumPy's random numbers. What it computes on arrays draws from
     the beginning."""
     lib.cornu_set_random_seed(int(seed))
+    _seed_all(seed)
     for counter in _state.counters.values():
         counter.reset()
     random.seed(seed)
