@@ -284,6 +284,21 @@ static CornuStatus find_body(Analysis *of, const CornuOpCall *call, const CornuT
 
 /* ---- Programs ---- */
 
+/* Whether the rows of random numbers are those of the batch, by which they are drawn: then a row's
+ * numbers are its own. Those at a fixed place, as for all batches, are not. The last operand is the
+ * place; of dropout the first one has the rows. */
+static bool draws_rows(const Analysis *of, const CornuProgram *program, const CornuProgramOp *op,
+                       const Operand *in, CornuShape shape)
+{
+    const CornuValue place = cornu_program_operands(program, op)[op->in_count - 1];
+    if ((op->id != CORNU_OP_RANDOM_UNIFORM && op->id != CORNU_OP_DROPOUT) || shape.rank < 1 ||
+        shape.extent[0] != of->rows || program->values[place].op >= 0)
+        return false;
+    const Value *x = in[0].value;
+    return op->id == CORNU_OP_RANDOM_UNIFORM || x->kind == OF_NONE ||
+           (x->kind == OF_ROWS && x->stride == stride_of(shape, 0));
+}
+
 /* `in` and `types` have room for the operands. */
 static CornuStatus find_op(Analysis *of, const CornuProgram *program, const CornuProgramOp *op,
                            Value *values, Operand *in, CornuType *types)
@@ -304,6 +319,8 @@ static CornuStatus find_op(Analysis *of, const CornuProgram *program, const Corn
         for (int i = 0; i < op->out_count; i++)
             results[i] = cornu__op_reads(op->id) == CORNU_READS_RESHAPE
                              ? *in[0].value : result(of, &call, &out[i], i, in);
+    if (draws_rows(of, program, op, in, out[0].shape))
+        results[0] = (Value){ .kind = OF_ROWS, .stride = stride_of(out[0].shape, 0) };
     for (int i = 0; i < op->out_count; i++) results[i].mixed_by = mixed_by;
     return CORNU_OK;
 }

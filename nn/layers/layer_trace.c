@@ -206,6 +206,18 @@ static CornuStatus then_second(CornuLayer *layer, const Trace *first, void *cont
                       compared);
 }
 
+/* Where axis 0 of an operand is no batch but a length, which is axis 1 of another one, as of a mask
+ * of all pairs of steps: one number stands for all unknown extents. */
+static CornuStatus trace_alike(CornuLayer *layer, const CornuType *in, int in_count,
+                               int64_t unknown, CornuType *out)
+{
+    const Numbers numbers = { unknown, unknown }, others = { 2 * unknown, 2 * unknown };
+    CornuType     other[CORNU_MAX_LAYER_TENSORS];
+    CORNU__TRY(with_trace(layer, in, in_count, numbers, read_types, out));
+    CORNU__TRY(with_trace(layer, in, in_count, others, read_types, other));
+    return compare(layer, out, other);
+}
+
 static CornuStatus trace_any_axis(CornuLayer *layer, const CornuType *in, int in_count,
                                   int64_t unknown, CornuType *out)
 {
@@ -225,6 +237,7 @@ static CornuStatus trace_any_axis(CornuLayer *layer, const CornuType *in, int in
         if (!failure.status) cornu__failure_keep(&failure, status);
     }
     layer->whole_batch = true;
+    if (!trace_alike(layer, in, in_count, unknown, out)) return CORNU_OK;
     if (!trace_rows_apart(layer, in, in_count, unknown, out)) return CORNU_OK;
     return cornu__failure_tell(&failure);
 }

@@ -69,6 +69,9 @@ typedef struct CornuStep {
                                                     these are its shards; or NULL */
     const CornuStepRuns *runs;                   /* how that one runs */
     int64_t           fed_count;                 /* valid rows fed last */
+    bool              draws;                     /* tests or predicts with random numbers, by */
+    int64_t           ahead, fed_ahead;          /* the rows of the pass before this batch: set
+                                                    before it is fed, else 0 */
     bool              concurrent;                /* runs beside others on the device */
     bool              stateful;                  /* some layer has states, so no partial batches */
     bool              once;                      /* cornu__model_runs_once: every shard computes all

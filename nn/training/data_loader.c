@@ -302,6 +302,7 @@ void cornu__data_loader_skip_epochs(CornuDataLoader *loader, int64_t epochs)
 CornuStatus cornu__data_loader_begin_epoch(CornuDataLoader *loader)
 {
     loader->infeed = (CornuInfeed){ 0 };
+    loader->fed = 0;
     return cornu_iterator_seek(loader->iterator, loader->at);
 }
 
@@ -334,7 +335,9 @@ CornuStatus cornu__data_loader_feed(CornuDataLoader *loader, CornuStep *step,
                                     const CornuArrays *arrays, int64_t valid)
 {
     const double begin = cornu__seconds();
+    step->ahead = loader->fed;
     CORNU__TRY(cornu__step_feed(step, arrays, valid));
+    loader->fed += valid;
     loader->infeed.copy_seconds += cornu__seconds() - begin;
     loader->infeed.bytes += step->fed_bytes;
     loader->infeed.batches++;

@@ -16,6 +16,7 @@
 #include <math.h>
 
 #include "../../device/log_internal.h"
+#include "../../tensor/graph_internal.h"
 #include "../model/host_stage_internal.h"
 #include "../model/pipeline_plan_internal.h"
 #include "../optimizers/optimizer_internal.h"
@@ -438,9 +439,22 @@ static void evict(CornuModel *model, CornuStepMode mode)
     }
 }
 
+/* Whether a step that does not train draws: training draws by its iteration, which others have
+ * not. */
+static bool draws(const CornuStep *step)
+{
+    const CornuProgram *program = step->graph ? step->graph->program : NULL;
+    bool                does = false;
+    for (int i = 0; program && i < program->op_count && step->mode != CORNU_STEP_TRAIN; i++)
+        does |= program->ops[i].id == CORNU_OP_RANDOM_UNIFORM ||
+                program->ops[i].id == CORNU_OP_DROPOUT;
+    return does;
+}
+
 static CornuStatus make(CornuModel *model, CornuStep *step, const CornuArrays *arrays)
 {
     CORNU__TRY(record_step(model, step));
+    step->draws = draws(step);
     CORNU__TRY(allocate_staging(step));
     if (!step->pipeline)
         CORNU__TRY(cornu_graph_prepare(step->graph, step->predictions,
@@ -634,14 +648,18 @@ static CornuStatus check_classes(CornuArray y, CornuOwnRows rows)
 static CornuStatus feed_counts(CornuStep *step, const CornuShardRows *split, int64_t valid)
 {
     const CornuType i64 = cornu_scalar(CORNU_I64), each = cornu_type(CORNU_I64, step->shards);
-    if (valid == step->fed_count) return CORNU_OK;
+    int64_t         first[CORNU_MAX_SHARDS];
+    if (valid == step->fed_count && (!step->draws || step->ahead == step->fed_ahead))
+        return CORNU_OK;
     if (step->pipeline) return step->runs->feed_counts(step, split, valid);
     CORNU__TRY(cornu_graph_feed(step->count,
                                 cornu_array_from((void *)(uintptr_t)split->count, each)));
-    CORNU__TRY(cornu_graph_feed(step->position,
-                                cornu_array_from((void *)(uintptr_t)split->first, each)));
+    for (int i = 0; i < step->shards; i++)
+        first[i] = split->first[i] + (step->draws ? step->ahead : 0);
+    CORNU__TRY(cornu_graph_feed(step->position, cornu_array_from(first, each)));
     CORNU__TRY(cornu_graph_feed(step->total, cornu_array_from(&valid, i64)));
     step->fed_count = valid;
+    step->fed_ahead = step->ahead;
     return CORNU_OK;
 }
 
@@ -670,7 +688,9 @@ CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t
     for (int i = 0; i < step->weight_count; i++)
         CORNU__TRY(feed(step, &split, step->weights[i], step->weight_types[i],
                         arrays->weights[i]));
-    return feed_counts(step, &split, valid);
+    const CornuStatus status = feed_counts(step, &split, valid);
+    step->ahead = 0;
+    return status;
 }
 
 CornuStatus cornu__step_run(CornuStep *step, CornuArray *to)

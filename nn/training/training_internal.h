@@ -130,6 +130,7 @@ typedef struct {
     CornuSample    at;        /* the next batch */
     int64_t        rows;      /* of a whole pass; -1 if that is not known */
     CornuInfeed    infeed;    /* of this epoch */
+    int64_t        fed;       /* rows of it so far */
     CornuRecentBatch *recent; /* CORNU__RECENT_BATCHES; batch i of the epoch at i % of these */
 } CornuDataLoader;
 
