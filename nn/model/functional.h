@@ -68,8 +68,13 @@ CornuSymbol *cornu_call_from(CornuLayer *layer, CornuSymbol *const *in, int coun
  *
  * keras.ops.concatenate([x, y]) has the "args" [[null, null]]. Arguments are Keras', in its order
  * or by name: "args" [null, -1, 1] are clip's x, x_min and x_max. Symbol i may also be given as
- * {"class_name": "__keras_tensor__", "config": i}, by name, too; then nulls are None. A "name" is
- * that of the operation's layer. Axis 0, the batch, is an axis like others: where rows depend on
+ * {"class_name": "__keras_tensor__", "config": i}, by name, too; then nulls are None. Where a whole
+ * number is expected there may be an extent of symbol i, which is known when the model runs:
+ *
+ *     {"class_name": "__extent__", "config": {"of": i, "axis": 0}}
+ *
+ * or with "operation" (add, subtract, multiply, floor_divide) and "operands", two extents or
+ * numbers, what that gives. A "name" is that of the operation's layer. Axis 0, the batch, is an axis like others: where rows depend on
  * each other batches are cut as by Keras, none is padded, and devices of one shard alone compute
  * them. CORNU_ERR_ARGUMENT for an argument that Keras' function does not have, or that it requires. */
 CornuSymbol *cornu_operation_from(const char *name, const char *arguments, CornuSymbol *const *in,

@@ -56,6 +56,11 @@ INPUTS = {"x": numbers(2, 3, 4), "y": numbers(2, 3, 4), "positive": abs(numbers(
           "one_row": np.array([[4], [1]], np.int32), "rows_of_one": numbers(2, 3),
           "corner1": numbers(1, 2, 2), "starts": np.array([1, 0, 9], np.int32),
           "whole": RNG.integers(-9, 9, (6,)).astype(np.int32),
+          "scores9": numbers(2, 9), "matrix": numbers(2, 3, 3), "sides": numbers(2, 3, 2),
+          "definite": (lambda a: a @ a.transpose(0, 2, 1) + np.eye(3, dtype=np.float32))(
+              numbers(2, 3, 3)).astype(np.float32),
+          "root": np.float32([[1.5, 0, 0], [0.5, 1, 0], [-0.25, 0.75, 2]]),
+          "places_at": np.round(RNG.uniform(-1, 5, (2, 7)), 2).astype(np.float32),
           "transform": np.array([[1, 0.2, -1, 0.1, 0.9, 0.5, 0, 0],
                                  [0.8, 0, 1, 0, 1.1, -0.5, 0, 0]], np.float32)}
 
@@ -67,7 +72,8 @@ class Input(str):
 (X, Y, POSITIVE, PART, FLAGS, ROW, SINGLE, PICTURE, COLOURS, ABOVE, WILD, PLACES, WORDS, NUMBERS,
  OTHERS, HOLES, LINE, VOLUME, HEADS, OTHER_HEADS, LABELS, LENGTHS, STEPS, SHARES, ONE, SCORES,
  OTHERS_X, TRIPLES, CORNER, LINE4, HUES, VECTOR, THREE, TABLE,
- GROUPS, SPOTS, ONE_ROW, ROWS_OF_ONE, CORNER1, STARTS, WHOLE, TRANSFORM) = map(Input, INPUTS)
+ GROUPS, SPOTS, ONE_ROW, ROWS_OF_ONE, CORNER1, STARTS, WHOLE, SCORES9,
+ MATRIX, SIDES, DEFINITE, ROOT, PLACES_AT, TRANSFORM) = map(Input, INPUTS)
 
 
 def kernel(*shape):
@@ -104,6 +110,12 @@ CASES = {
     "log_softmax": [X, 1], "normalize": [X, 1, 2, 1e-3], "rgb_to_grayscale": [COLOURS],
     "soft_shrink": [X, 1.0], "softmax": [X, 1], "sparsemax": [X, 1], "squareplus": [X, 1.0],
     "threshold": [X, 0.5, -3.0],
+    "cholesky": [DEFINITE, True], "det": [MATRIX],
+    "inv": [MATRIX], "logdet": [DEFINITE], "slogdet": [MATRIX], "solve": [MATRIX, SIDES],
+    "solve_triangular": [DEFINITE, SIDES, True],
+    "fft": [[X, Y]], "fft2": [[X, Y]], "ifft2": [[X, Y]], "irfft": [[X, Y], 5], "rfft": [X, 6],
+    "stft": [SCORES9, 4, 2, 6],
+    "nanprod": [HOLES, 1, True], "nancumsum": [HOLES, 1], "nancumprod": [HOLES, 2],
     "arctan2": [X, Y], "array": [X, "int32"], "empty_like": [FLAGS, "int32"],
     "fmod": [X, POSITIVE], "isclose": [X, Y, 0.1, 0.5], "ldexp": [X, OTHERS_X],
     "nan_to_num": [WILD, 0.5, 9.0, -8.0], "saturate_cast": [X, "uint8"],
@@ -144,6 +156,7 @@ CASES = {
 }
 # Of tensors without a batch, of functions that have no case above, and further ones.
 WHOLE_CASES = [
+    ("arange", [2, 9, 3]), ("full", [[2, 3], 2.5]), ("linspace", [0.0, 2.0, 5, False]),
     ("diag", [VECTOR, 1]), ("diag", [ROW, 1]), ("diagflat", [ROW, -1]), ("flipud", [X]),
     ("ravel", [X]), ("meshgrid", [VECTOR, THREE]), ("vander", [VECTOR, 3, True]),
     ("vstack", [[ROW, VECTOR]]), ("kron", [ROW, ROW]), ("outer", [ROW, THREE]),
@@ -154,7 +167,11 @@ WHOLE_CASES = [
     ("scatter_update", [TABLE, ONE_ROW, ROWS_OF_ONE]), ("psnr", [X, Y, 2.0]),
     ("slice", [X, STARTS, [1, 2, 3]]), ("slice", [X, [0, 1, 1], [2, 2, 3]]),
     ("slice_update", [X, STARTS, CORNER1]),
-    ("quantile", [X, [0.25, 0.6], 1]), ("append", [ROW, VECTOR]),
+    ("allclose", [X, X]), ("allclose", [X, Y]),
+    *(("map_coordinates", [TABLE, PLACES_AT, order, mode, 0.5]) for order in (0, 1)
+      for mode in ("constant", "nearest")),
+    ("cholesky_inverse", [ROOT]), ("rfft", [VECTOR]), ("quantile", [X, [0.25, 0.6], 1]),
+    ("append", [ROW, VECTOR]),
     ("tensordot", [X, Y, [[0, 2], [0, 2]]]),
 ]
 DOMAINS = {POSITIVE: ("log log10 log2 log1p sqrt rsqrt reciprocal power mod floor_divide "
@@ -164,7 +181,7 @@ DOMAINS = {POSITIVE: ("log log10 log2 log1p sqrt rsqrt reciprocal power mod floo
            FLAGS: "logical_and logical_or logical_xor logical_not"}
 OTHER_NAMES = {"layer_norm": "layer_normalization", "rms_norm": "rms_normalization",
                "batch_norm": "batch_normalization", "c_dist": "cdist", "is_in": "isin",
-               "search_sorted": "searchsorted"}
+               "search_sorted": "searchsorted", "all_close": "allclose"}
 
 
 def snake_case(name):
@@ -176,7 +193,11 @@ def functions():
     """The class, the function's name and the function of each row of operations.def."""
     for module, name in re.findall(r"^OPERATION(?:_MANY)?\((\w+), +(\w+),", DEFINITIONS.read_text(),
                                    re.MULTILINE):
+        if module == "random":
+            continue        # keras.random, which draws
         source = importlib.import_module("keras.src.ops." + module)
+        if not hasattr(source, name):
+            continue        # one that Keras has no class of
         own = OTHER_NAMES.get(snake_case(name), snake_case(name))
         places = (ops, getattr(ops, module, ops), source)
         yield module, getattr(source, name), own, next(getattr(p, own) for p in places

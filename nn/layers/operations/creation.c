@@ -1,4 +1,4 @@
-/* Tensors of given shapes, which need no operand but the extents in them: full, arange, linspace. */
+/* Tensors of given shapes, without operands but for the extents in them: full, arange, linspace. */
 #include "operation_internal.h"
 
 #include <math.h>

@@ -98,6 +98,15 @@ CornuTensor *cornu__operation_isclose(const CornuOperands *o)
     return cornu_op_select(both, both, near);
 }
 
+CornuTensor *cornu__operation_allclose(const CornuOperands *o)
+{
+    CornuTensor *far = cornu_op_convert(cornu__operation_isclose(o), CORNU_I32);
+    if (!far) return NULL;
+    far = cornu_op_shift(cornu_op_negative(far), 1.0);
+    CornuTensor *count = cornu_op_reduce_sum(far, CORNU_ALL_AXES, false);
+    return cornu_op_compare(count, CORNU_EQUAL, cornu__like(count, 0.0));
+}
+
 /* ---- Of one operand ---- */
 
 /* Complex numbers are not available: of a real x, 0, or half a turn below 0. */

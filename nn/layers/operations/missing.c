@@ -94,6 +94,39 @@ CornuTensor *cornu__operation_nanmin(const CornuOperands *o)
     return extreme(o, INFINITY, cornu__reduce_min);
 }
 
+/* Another rule, of x in which numbers replace NaN: it reads the call's other arguments. */
+static CornuTensor *without(const CornuOperands *o, double instead, CornuOperationRule *rule)
+{
+    CornuTensor  *x = cornu__operand_x(o), *in[1];
+    CornuOperands own = *o;
+    if (!x) return NULL;
+    if (cornu_dtype_is_float(cornu_tensor_type(x).dtype))
+        x = cornu_op_select(cornu_op_compare(x, CORNU_EQUAL, x), x, cornu__like(x, instead));
+    json_t *args = json_pack("[{s:s, s:i}]", "class_name", "__keras_tensor__", "config", 0);
+    in[0] = x;
+    own.in = in;
+    own.in_count = 1;
+    own.args = args;
+    x = x && args ? rule(&own) : NULL;
+    json_decref(args);
+    return x;
+}
+
+CornuTensor *cornu__operation_nanprod(const CornuOperands *o)
+{
+    return without(o, 1.0, cornu__operation_prod);
+}
+
+CornuTensor *cornu__operation_nancumsum(const CornuOperands *o)
+{
+    return without(o, 0.0, cornu__operation_cumsum);
+}
+
+CornuTensor *cornu__operation_nancumprod(const CornuOperands *o)
+{
+    return without(o, 1.0, cornu__operation_cumprod);
+}
+
 CornuTensor *cornu__operation_ptp(const CornuOperands *o)
 {
     CornuTensor *x = cornu__operand_x(o);

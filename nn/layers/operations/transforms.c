@@ -169,6 +169,69 @@ CornuTensor *cornu__operation_affine_transform(const CornuOperands *o)
     return images_to(cornu__project(x, parts, parts + 3, NULL, &sampling), first);
 }
 
+/* Row-major numbers of places (…), each along its axis, in the tensor; *inside of those that were
+ * within it. */
+static CornuTensor *flat_places(CornuTensor *const *at, CornuShape shape, CornuTensor **inside)
+{
+    CornuTensor *flat = NULL;
+    *inside = NULL;
+    for (int i = 0; i < shape.rank; i++) {
+        const double most = (double)(shape.extent[i] - 1);
+        CornuTensor *kept = cornu_op_clip(at[i], 0.0, most);
+        CornuTensor *own = cornu_op_compare(at[i], CORNU_EQUAL, kept);
+        kept = cornu_op_convert(kept, CORNU_I32);
+        flat = flat ? cornu_op_add(cornu_op_scale(flat, most + 1.0), kept) : kept;
+        *inside = *inside ? cornu_op_select(own, *inside, own) : own;
+    }
+    return flat;
+}
+
+/* The elements of a tensor at places (axes, …), one by one, or mixed from the 2^axes nearest. */
+CornuTensor *cornu__operation_map_coordinates(const CornuOperands *o)
+{
+    enum { MOST_AXES = 4 };
+    CornuTensor  *x = cornu__operand_tensor(o, "inputs", 0);
+    CornuTensor  *at = cornu_op_convert(x ? cornu__operand_tensor(o, "coordinates", 1) : NULL,
+                                        CORNU_F32);
+    const int64_t order = cornu__argument_integer(o, "order", 1);
+    const char   *mode = cornu__argument_text(o, "fill_mode", "constant");
+    const double  fill = cornu__argument_number(o, "fill_value", 0.0);
+    CornuTensor  *low[MOST_AXES], *part[MOST_AXES], *corner[MOST_AXES], *sum = NULL, *inside;
+    if (!at) return NULL;
+    const CornuType  type = cornu_tensor_type(x);
+    const CornuShape s = type.shape;
+    const bool       constant = !strcmp(mode, "constant");
+    if (s.rank < 1 || s.rank > MOST_AXES || cornu_tensor_shape(at).extent[0] != s.rank ||
+        (order != 0 && order != 1) || (!constant && strcmp(mode, "nearest")))
+        return cornu__operation_refuse(o, "expected coordinates for each of at most 4 axes, order "
+                                       "0 or 1, and constant or nearest");
+    for (int i = 0; i < s.rank; i++) {
+        CornuTensor *place = cornu__drop_axis(cornu__slice_axis(at, 0, i, i + 1), 0);
+        low[i] = cornu_op_floor(order ? place : cornu_op_shift(place, 0.5));
+        part[i] = cornu_op_subtract(place, low[i]);
+    }
+    CornuTensor *flat = cornu_op_reshape(cornu_op_convert(x, CORNU_F32),
+                                         cornu_shape(cornu_shape_count(s), 1));
+    for (int c = 0; c < (order ? 1 << s.rank : 1); c++) {
+        CornuTensor *weight = NULL;
+        for (int i = 0; i < s.rank; i++) {
+            const bool   next = c >> i & 1;
+            CornuTensor *share = next ? part[i]
+                                      : cornu_op_shift(cornu_op_negative(part[i]), 1.0);
+            corner[i] = next ? cornu_op_shift(low[i], 1.0) : low[i];
+            weight = weight ? cornu_op_multiply(weight, share) : share;
+        }
+        CornuTensor *numbers = flat_places(corner, s, &inside);
+        if (!numbers) return NULL;
+        CornuTensor *value = cornu_op_reshape(cornu_op_gather(flat, numbers),
+                                              cornu_tensor_shape(numbers));
+        if (constant && value) value = cornu_op_select(inside, value, cornu__like(value, fill));
+        if (order) value = cornu_op_multiply(value, weight);
+        sum = sum ? cornu_op_add(sum, value) : value;
+    }
+    return cornu_op_convert(sum, type.dtype);
+}
+
 /* The blur of each channel by exp(-d^2 / 2 sigma^2). Keras' sizes and sigmas are those of columns,
  * then of rows. */
 CornuTensor *cornu__operation_gaussian_blur(const CornuOperands *o)

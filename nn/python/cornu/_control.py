@@ -52,8 +52,9 @@ def _is_known(x):
 def _number(name, what, x):
     if not _is_known(x):
         raise TypeError("%s: %s is a tensor, %r, expected a number that is known: loops are "
-                        "unrolled. Compute %s steps and select, or use maximum_iterations of "
-                        "ops.while_loop; in %s" % (name, what, x, "a fixed number of", users_line()))
+                        "unrolled. Compute a fixed number of steps and select, or use "
+                        "maximum_iterations of ops.while_loop; in %s"
+                        % (name, what, x, users_line()))
     return int(np.asarray(x.numpy() if hasattr(x, "numpy") else x))
 
 
@@ -92,8 +93,8 @@ def switch(index, branches, *operands):
 # ---- Loops ----
 
 def while_loop(cond, body, loop_vars, maximum_iterations=None):
-    """keras.ops.while_loop. A condition that depends on data needs maximum_iterations: so many steps
-    are recorded, and those after its end change nothing."""
+    """keras.ops.while_loop. A condition that depends on data needs maximum_iterations: so many
+    steps are recorded, and those after its end change nothing."""
     single = not isinstance(loop_vars, (list, tuple))
     values = (loop_vars,) if single else tuple(loop_vars)
     alive, step = None, 0
