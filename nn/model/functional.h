@@ -74,9 +74,10 @@ CornuSymbol *cornu_call_from(CornuLayer *layer, CornuSymbol *const *in, int coun
  *     {"class_name": "__extent__", "config": {"of": i, "axis": 0}}
  *
  * or with "operation" (add, subtract, multiply, floor_divide) and "operands", two extents or
- * numbers, what that gives. A "name" is that of the operation's layer. Axis 0, the batch, is an axis like others: where rows depend on
- * each other batches are cut as by Keras, none is padded, and devices of one shard alone compute
- * them. CORNU_ERR_ARGUMENT for an argument that Keras' function does not have, or that it requires. */
+ * numbers, what that gives. A "name" is that of the operation's layer. Axis 0, the batch, is an
+ * axis like others: where rows depend on each other batches are cut as by Keras, none is padded,
+ * and devices of one shard alone compute them. CORNU_ERR_ARGUMENT for an argument that Keras'
+ * function does not have, or that it requires. */
 CornuSymbol *cornu_operation_from(const char *name, const char *arguments, CornuSymbol *const *in,
                                   int count);
 #define cornu_operation(name, arguments, ...)                                    \

@@ -1,8 +1,8 @@
 /*
  * keras.random: numbers that differ from step to step, in inference, too. They are drawn as those
  * of Dropout are (device/random.h): by seed, step, generator and row of the batch, so that any
- * number of threads and shards draws the same ones. A `seed` that is a number gives the same numbers in
- * every step; one of a SeedGenerator takes the place of the model's.
+ * number of threads and shards draws the same ones. A `seed` that is a number gives the same
+ * numbers in every step; one of a SeedGenerator takes the place of the model's.
  */
 #include "operation_internal.h"
 

@@ -168,11 +168,39 @@ static void wrong_ones_are_refused(void **state)
     cornu_clear_session();
 }
 
+/* Zeros of as many rows as x, beside it; also from the file. */
+static void extents_are_arguments(void **state)
+{
+    (void)state;
+    float        both[3][6];
+    CornuSymbol *x = cornu_input(.shape = { 4 });
+    CornuSymbol *zeros = cornu_operation(
+        "full", "{\"args\": [[{\"class_name\": \"__extent__\", "
+                "\"config\": {\"of\": 0, \"axis\": 0}}, 2], 7.0]}", x);
+    CornuSymbol *y = cornu_operation("concatenate", "{\"args\": [[null, null]], \"axis\": -1}", x,
+                                     zeros);
+    CornuModel  *model = cornu_model(.inputs = { x }, .outputs = { y });
+    const char  *path = files_path(folder, "extents.safetensors");
+    if (!model) fail_msg("%s", cornu_error_message());
+    expect_ok(cornu_model_save(model, path));
+    cornu_model_free(model);
+    model = cornu_model_load(path);
+    if (!model) fail_msg("%s", cornu_error_message());
+    expect_ok(cornu_predict(model, .x = cornu_array(x_data, CORNU_F32, 3, 4),
+                            .verbose = CORNU_SILENT, .to = cornu_array(both, CORNU_F32, 3, 6)));
+    for (int b = 0; b < 3; b++) {
+        for (int i = 0; i < 4; i++) assert_true(both[b][i] == x_data[b][i]);
+        assert_true(both[b][4] == 7.0f && both[b][5] == 7.0f);
+    }
+    cornu_model_free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(operations_are_layers, files_begin, files_end),
         cmocka_unit_test(numbers_and_lists_are_arguments),
+        cmocka_unit_test_setup_teardown(extents_are_arguments, files_begin, files_end),
         cmocka_unit_test(arguments_have_keras_order),
         cmocka_unit_test(rows_of_a_batch_depend_on_each_other),
         cmocka_unit_test(wrong_ones_are_refused),
