@@ -24,7 +24,11 @@ typedef struct {
     int          varies;
 } Operand;
 
-typedef struct { int64_t rows; } Analysis;
+typedef struct {
+    int64_t             rows;
+    const CornuProgram *program;     /* of whose inputs `of_rows` tells */
+    const bool         *of_rows;
+} Analysis;
 
 /* ---- Digits ---- */
 
@@ -290,10 +294,11 @@ static CornuStatus find_body(Analysis *of, const CornuOpCall *call, const CornuT
 static bool draws_rows(const Analysis *of, const CornuProgram *program, const CornuProgramOp *op,
                        const Operand *in, CornuShape shape)
 {
-    const CornuValue place = cornu_program_operands(program, op)[op->in_count - 1];
     if ((op->id != CORNU_OP_RANDOM_UNIFORM && op->id != CORNU_OP_DROPOUT) || shape.rank < 1 ||
-        shape.extent[0] != of->rows || program->values[place].op >= 0)
+        shape.extent[0] != of->rows || program != of->program)
         return false;
+    const CornuValue place = cornu_program_operands(program, op)[op->in_count - 1];
+    if (program->values[place].op >= 0 || !of->of_rows[program->values[place].index]) return false;
     const Value *x = in[0].value;
     return op->id == CORNU_OP_RANDOM_UNIFORM || x->kind == OF_NONE ||
            (x->kind == OF_ROWS && x->stride == stride_of(shape, 0));
@@ -356,12 +361,12 @@ static bool is_independent(const Analysis *of, const Value *value, CornuShape sh
 CornuStatus cornu__rows_find(const CornuProgram *program, int64_t rows, const bool *of_rows,
                              const CornuValue *results, int count, CornuRowsFound *found)
 {
-    Analysis of = { .rows = rows };
+    Analysis of = { rows, program, of_rows };
     Value   *values = cornu__allocate((size_t)program->value_count + 1, sizeof *values);
     if (!values) return CORNU_ERR_MEMORY;
     for (int i = 0; i < program->input_count; i++) {
         const CornuShape shape = cornu_program_type(program, program->inputs[i]).shape;
-        if (of_rows[i] && !is_empty(shape))
+        if (of_rows[i] && shape.rank > 0 && !is_empty(shape))
             values[program->inputs[i]] = (Value){ .kind = OF_ROWS, .stride = stride_of(shape, 0) };
     }
     const CornuStatus status = find_values(&of, program, values);

@@ -19,7 +19,8 @@ typedef struct {
 } CornuRowsFound;
 
 /* `of_rows`: for each input of the program whether its axis 0 has the rows, of which there are at
- * least 2. Results are values of the program. A prime number of rows, unlike any extent, tells
+ * least 2; of a scalar whether it is the place of row 0 in the batch, by which random numbers are a
+ * row's own. Results are values of the program. A prime number of rows, unlike any extent, tells
  * most: with another what is true of that number alone may seem to be true of all. */
 CornuStatus cornu__rows_find(const CornuProgram *program, int64_t rows, const bool *of_rows,
                              const CornuValue *results, int count, CornuRowsFound *found);

@@ -18,6 +18,7 @@ typedef struct {
 typedef struct {
     CornuGraph  *graph;
     CornuTensor *in[CORNU_MAX_LAYER_TENSORS], *out[CORNU_MAX_LAYER_TENSORS];
+    CornuTensor *position;
 } Trace;
 
 /* Weights and arrays of a graph that is never run, wherever they are: values of their types, which
@@ -38,6 +39,7 @@ static CornuStatus record(CornuLayer *layer, const CornuType *in, int in_count, 
     CornuGraph *graph = trace->graph;
     if (!graph) return cornu_error_take();
     CornuTensor *scalar = cornu__graph_parameter(graph, cornu_scalar(CORNU_I64));
+    trace->position = scalar;
     const CornuDescription types = { graph, weight_of, array_of };
     CornuCall    call = { .graph = graph, .count = scalar, .total = scalar, .seed = scalar,
                           .iteration = scalar, .position = scalar, .shapes_only = true,
@@ -171,6 +173,7 @@ static CornuStatus find_mixing(CornuLayer *layer, const Compared *compared, cons
         of_rows[program->values[compared->first->in[i]->value].index] = has;
         any |= has;
     }
+    of_rows[program->values[compared->first->position->value].index] = true;
     for (int i = 0; i < cornu_layer_outputs(layer); i++)
         results[i] = compared->first->out[i]->value;
     CornuStatus status = CORNU_OK;

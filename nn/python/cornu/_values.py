@@ -454,11 +454,14 @@ def _operands(name):
         flags = [bool(a.get("operand")) and a["name"] != "key" for a in arguments]
         _OPERANDS[name] = (flags, {a["name"]: f for a, f in zip(arguments, flags)},
                            bool(arguments and arguments[-1].get("many")),
-                           {a["name"] for a in arguments if a["name"] == "xs" or name == "stack"})
+                           {a["name"] for a in arguments if a["name"] in _LISTS or name == "stack" or
+                            name in _PAIRS})
     return _OPERANDS[name]
 
 
 _OPERANDS = {}
+_LISTS = {"xs", "condlist", "choicelist"}               # of operands
+_PAIRS = {"fft", "fft2", "ifft2", "irfft"}              # of a complex x
 
 
 def _is_operand(name, i):
@@ -552,8 +555,8 @@ def eager(name, values, named):
             values = a, _with_number(to_array(a), b)
         elif isinstance(b, np.ndarray) and type(a) in (int, float):
             values = _with_number(to_array(b), a), b
-    listed = bool(lists)
-    args = [_walk(value, _is_operand(name, i), listed and i == 0, key, arrays)
+    words = list(by_name)
+    args = [_walk(value, _is_operand(name, i), i < len(words) and words[i] in lists, key, arrays)
             for i, value in enumerate(values)]
     kwargs = {}
     for word, value in named.items():
