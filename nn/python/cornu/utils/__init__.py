@@ -16,10 +16,10 @@ from .folders import image_dataset_from_directory, text_dataset_from_directory
 from .graphs import model_to_dot, plot_model
 from .images import Image, array_to_img, img_to_array, load_img, save_img
 from .progbar import Progbar
+from ..random import seed_all as _seed_all
 from ..saving import (CustomObjectScope, custom_object_scope, deserialize_keras_object,
                       get_custom_objects, get_registered_name, get_registered_object,
                       register_keras_serializable, serialize_keras_object)
-from ..random import seed_all as _seed_all
 
 
 def set_random_seed(seed):
