@@ -82,9 +82,10 @@ static CornuTensor *call_graph(CornuLayer *layer, const CornuCall *call,
         if (!x[i]) return NULL;
         masks[i] = call->masks ? call->masks[i] : NULL;
     }
-    for (int i = 0; i < graph->read_count; i++)
-        if (!(x[graph->operands + i] = cornu_layer_read(layer, call, graph->reads[i])))
-            return NULL;
+    for (int i = 0; i < graph->read_count; i++) {
+        const int place = cornu__traced_place(cornu__as_traced(layer), graph->reads[i]);
+        if (!(x[graph->operands + i] = cornu_layer_read(layer, call, place))) return NULL;
+    }
     CornuCall own = *call;
     own.mask = NULL;
     own.masks = NULL;
@@ -191,7 +192,7 @@ static CornuStatus fill(CornuTraced *traced, const CornuTracedConfig *config)
     traced->base.frozen = config->frozen;
     cornu__snake_case(config->class_name, traced->base.class_label,
                       sizeof traced->base.class_label);
-    if (!(traced->attributes = json_object())) return CORNU_ERR_MEMORY;
+    if (!(traced->attributes = json_array())) return CORNU_ERR_MEMORY;
     return cornu_traced_set_config(&traced->base, config->config ? config->config : "{}");
 }
 
@@ -315,24 +316,45 @@ json_t *cornu__traced_weight_to_json(const CornuTraced *traced, int i)
 
 /* ---- Graphs ---- */
 
-/* Of the layers that its graphs call each weight is listed once. */
+/* The layer of that name that a graph calls; NULL: none does. */
+static const CornuLayer *called(const CornuTraced *traced, const char *name)
+{
+    for (int i = 0; i < traced->graph_count; i++) {
+        const CornuModel *model = traced->graphs[i].model;
+        const int         at = cornu__lookup_find(&model->names, name);
+        if (at >= 0) return model->base.inner[at];
+    }
+    return NULL;
+}
+
+static CornuStatus list_of(CornuLayer *layer, const CornuLayer *inner, CornuLookup *known)
+{
+    int space = layer->weight_count;
+    CORNU__TRY(cornu__reserve(&layer->weights, &space, layer->weight_count, inner->weight_count,
+                              sizeof *layer->weights));
+    for (int i = 0; i < inner->weight_count; i++) {
+        if (cornu__lookup_find(known, inner->weights[i]) >= 0) continue;
+        CORNU__TRY(cornu__lookup_set(known, inner->weights[i], layer->weight_count));
+        layer->weights[layer->weight_count++] = inner->weights[i];
+    }
+    return CORNU_OK;
+}
+
+/* After its own ones, of the layers that its graphs call, in Keras' order, that of attributes; each
+ * once. */
 static CornuStatus list_weights(CornuTraced *traced)
 {
     CornuLayer *layer = &traced->base;
     CornuLookup known = { 0 };
-    int         space = layer->weight_count;
     CornuStatus status = CORNU_OK;
     layer->weight_count = layer->own_count;
-    for (int g = 0; g < traced->graph_count && !status; g++) {
-        const CornuLayer *graph = &traced->graphs[g].model->base;
-        status = cornu__reserve(&layer->weights, &space, layer->weight_count, graph->weight_count,
-                                sizeof *layer->weights);
-        for (int i = 0; i < graph->weight_count && !status; i++) {
-            if (cornu__lookup_find(&known, graph->weights[i]) >= 0) continue;
-            status = cornu__lookup_set(&known, graph->weights[i], layer->weight_count);
-            layer->weights[layer->weight_count++] = graph->weights[i];
-        }
+    for (size_t i = 0; i < json_array_size(traced->attributes) && !status; i++) {
+        const json_t     *pair = json_array_get(traced->attributes, i);
+        const CornuLayer *inner = called(traced, json_string_value(json_array_get(pair, 0)));
+        if (inner) status = list_of(layer, inner, &known);
     }
+    for (int g = 0; g < traced->graph_count && !status; g++)
+        status = list_of(layer, &traced->graphs[g].model->base, &known);
     cornu__lookup_clear(&known);
     return status;
 }
@@ -374,15 +396,11 @@ CornuStatus cornu__traced_add_graph(CornuTraced *traced, CornuTracedGraph graph)
     return list_weights(traced);
 }
 
-CornuStatus cornu__traced_check_reads(const CornuTraced *traced)
+int cornu__traced_place(const CornuTraced *traced, const CornuWeight *weight)
 {
-    const CornuTracedGraph *graph = &traced->graphs[traced->graph_count - 1];
-    for (int i = 0; i < graph->read_count; i++)
-        if (graph->reads[i] < 0 || graph->reads[i] >= traced->base.weight_count)
-            return cornu__fail(CORNU_ERR_FORMAT, "%s: a graph reads weight %d of %d",
-                               cornu_layer_name(&traced->base), graph->reads[i],
-                               traced->base.weight_count);
-    return CORNU_OK;
+    int i = traced->base.weight_count - 1;
+    while (i >= 0 && traced->base.weights[i] != weight) i--;
+    return i;
 }
 
 /* The place among traced->reads of what an input of a graph reads, or -1. */
@@ -390,13 +408,6 @@ static int read_at(const CornuTraced *traced, const CornuNode *node)
 {
     int i = traced->read_count - 1;
     while (i >= 0 && traced->reads[i].node != node) i--;
-    return i;
-}
-
-static int place_of(const CornuLayer *layer, const CornuWeight *weight)
-{
-    int i = layer->weight_count - 1;
-    while (i >= 0 && layer->weights[i] != weight) i--;
     return i;
 }
 
@@ -423,7 +434,7 @@ static CornuStatus add_reads(const CornuTraced *traced, CornuTracedGraph *graph,
                                  "of its own", traced->base.name, CORNU_MAX_MODEL_TENSORS);
         else if (weight >= 0) {
             ends->inputs[at] = &node->out[0];
-            graph->reads[graph->read_count++] = weight;
+            graph->reads[graph->read_count++] = traced->reads[weight].weight;
         }
         const int more = cornu__node_symbols(node);
         if (!status) status = cornu__reserve(&left, &space, count, more, sizeof *left);
@@ -444,19 +455,14 @@ static int append(CornuModelConfig *ends, int *at, CornuSymbol *const *symbols)
     return count;
 }
 
-/* Adds a graph whose reads are places among traced->reads: they become places of weights. */
+/* Adds a graph whose weights must be the layer's, which is known then. */
 static CornuStatus add_traced(CornuTraced *traced, CornuTracedGraph graph)
 {
-    CornuLayer *layer = &traced->base;
     CORNU__TRY(cornu__traced_add_graph(traced, graph));
-    for (int i = 0; i < graph.read_count; i++) {
-        const CornuWeight *weight = traced->reads[graph.reads[i]].weight;
-        const int          place = place_of(layer, weight);
-        traced->graphs[traced->graph_count - 1].reads[i] = place;
-        if (place < 0)
+    for (int i = 0; i < graph.read_count; i++)
+        if (cornu__traced_place(traced, graph.reads[i]) < 0)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: reads %s, a weight of a layer that it does "
-                               "not call", layer->name, weight->path);
-    }
+                               "not call", traced->base.name, graph.reads[i]->path);
     return CORNU_OK;
 }
 
@@ -499,23 +505,45 @@ CornuSymbol *cornu_placeholder(CornuType type, const char *name)
     return symbol ? cornu__node_keep(symbol->node) : NULL;
 }
 
+/* [name, attribute] of a layer, or NULL. */
+static const json_t *attribute_of(const CornuTraced *traced, const CornuLayer *inner)
+{
+    for (size_t i = 0; i < json_array_size(traced->attributes); i++) {
+        const json_t *pair = json_array_get(traced->attributes, i);
+        if (!strcmp(json_string_value(json_array_get(pair, 0)), cornu_layer_name(inner)))
+            return pair;
+    }
+    return NULL;
+}
+
+bool cornu__traced_set_attributes(CornuTraced *traced, const json_t *pairs)
+{
+    bool known = true;
+    for (size_t i = 0; i < json_array_size(pairs); i++) {
+        const json_t *pair = json_array_get(pairs, i);
+        known &= json_is_string(json_array_get(pair, 0)) && json_is_string(json_array_get(pair, 1));
+    }
+    return known && (!pairs || !json_array_extend(traced->attributes, (json_t *)pairs));
+}
+
 CornuStatus cornu_traced_attribute(CornuLayer *layer, const CornuLayer *inner,
                                    const char *attribute)
 {
     CORNU__NEED(layer);
     CORNU__NEED(inner);
     CORNU__NEED(attribute);
-    if (!json_object_set_new(cornu__as_traced(layer)->attributes, cornu_layer_name(inner),
-                             json_string(attribute)))
+    CornuTraced *traced = cornu__as_traced(layer);
+    if (attribute_of(traced, inner)) return CORNU_OK;   /* the first one */
+    if (!json_array_append_new(traced->attributes, json_pack("[s, s]", cornu_layer_name(inner),
+                                                             attribute)))
         return CORNU_OK;
     return cornu__fail(CORNU_ERR_MEMORY, "no memory for an attribute");
 }
 
 const char *cornu__traced_attribute(const CornuTraced *traced, const CornuLayer *inner)
 {
-    const char *name = cornu_layer_name(inner);
-    const char *attribute = json_string_value(json_object_get(traced->attributes, name));
-    return attribute ? attribute : name;
+    const json_t *pair = attribute_of(traced, inner);
+    return pair ? json_string_value(json_array_get(pair, 1)) : cornu_layer_name(inner);
 }
 
 CornuLayer *cornu_traced_layer(const CornuLayer *layer, const char *attribute)

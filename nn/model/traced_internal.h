@@ -11,8 +11,9 @@
 typedef struct {
     CornuModel *model;
     int         operands, results, losses;
-    int         read_count, reads[CORNU_MAX_MODEL_TENSORS];       /* the layer's weights, */
-    int         assigned_count, assigned[CORNU_MAX_MODEL_TENSORS]; /* and of its own ones */
+    int         read_count;
+    const CornuWeight *reads[CORNU_MAX_MODEL_TENSORS];
+    int         assigned_count, assigned[CORNU_MAX_MODEL_TENSORS];  /* of the layer's own */
     bool        training_only, inference_only, computes_mask;
 } CornuTracedGraph;
 
@@ -25,7 +26,8 @@ typedef struct {
 typedef struct {
     CornuLayer        base;
     char             *class_name, *module, *registered_name;
-    json_t           *config, *attributes;   /* the latter by the names of layers */
+    json_t           *config;
+    json_t           *attributes;   /* [name of a layer, attribute], in Keras' order */
     bool              supports_masking;
     CornuTracedRead  *reads;        /* the inputs of graphs that read weights */
     int               read_count, read_space;
@@ -47,10 +49,13 @@ json_t      *cornu__traced_weight_to_json(const CornuTraced *traced, int i);
 
 /* The attribute, or path of attributes, that a layer called by its graphs is; default its name. */
 const char *cornu__traced_attribute(const CornuTraced *traced, const CornuLayer *inner);
+/* Adds pairs as they are in files; false if they are not such. */
+bool        cornu__traced_set_attributes(CornuTraced *traced, const json_t *pairs);
 
-/* Adds a graph, whose model it takes, also on failure; and whether the weights that it reads are the
- * layer's, which is known then. */
+/* Adds a graph, whose model it takes, also on failure. */
 CornuStatus cornu__traced_add_graph(CornuTraced *traced, CornuTracedGraph graph);
-CornuStatus cornu__traced_check_reads(const CornuTraced *traced);
+
+/* The place of a weight among the layer's, or -1. */
+int cornu__traced_place(const CornuTraced *traced, const CornuWeight *weight);
 
 #endif

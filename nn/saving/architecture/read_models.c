@@ -231,6 +231,7 @@ static int read_numbers(const json_t *list, int numbers[CORNU_MAX_MODEL_TENSORS]
 /* Layers that an earlier graph calls, too, are that one's. */
 static CornuStatus read_graph(CornuTraced *traced, const json_t *value)
 {
+    int              places[CORNU_MAX_MODEL_TENSORS];
     CornuTracedGraph graph = {
         .operands = integer(value, "operands"), .results = integer(value, "results"),
         .losses = integer(value, "losses"),
@@ -238,7 +239,7 @@ static CornuStatus read_graph(CornuTraced *traced, const json_t *value)
         .inference_only = json_is_true(json_object_get(value, "inference_only")),
         .computes_mask = json_is_true(json_object_get(value, "computes_mask")),
     };
-    graph.read_count = read_numbers(json_object_get(value, "reads"), graph.reads);
+    graph.read_count = read_numbers(json_object_get(value, "reads"), places);
     graph.assigned_count = read_numbers(json_object_get(value, "assigned"), graph.assigned);
     if (graph.operands < 0 || graph.results < 0 || graph.losses < 0 || graph.read_count < 0 ||
         graph.assigned_count < 0)
@@ -248,21 +249,39 @@ static CornuStatus read_graph(CornuTraced *traced, const json_t *value)
         json_object_get(json_object_get(value, "graph"), "config"), NULL, NULL,
         traced->graph_count ? traced->graphs[0].model : NULL);
     if (!graph.model) return cornu_error_take();
-    CORNU__TRY(cornu__traced_add_graph(traced, graph));
-    return cornu__traced_check_reads(traced);
+    return cornu__traced_add_graph(traced, graph);
+}
+
+/* The weights that the graphs read, by their places among all, which are known now. */
+static CornuStatus read_reads(CornuTraced *traced, const json_t *graphs)
+{
+    for (int g = 0; g < traced->graph_count; g++) {
+        int               places[CORNU_MAX_MODEL_TENSORS];
+        CornuTracedGraph *graph = &traced->graphs[g];
+        read_numbers(json_object_get(json_array_get(graphs, (size_t)g), "reads"), places);
+        for (int i = 0; i < graph->read_count; i++) {
+            if (places[i] < 0 || places[i] >= traced->base.weight_count)
+                return cornu__fail(CORNU_ERR_FORMAT, "a graph reads weight %d of %d", places[i],
+                                   traced->base.weight_count);
+            graph->reads[i] = traced->base.weights[places[i]];
+        }
+    }
+    return CORNU_OK;
 }
 
 static CornuStatus read_parts(CornuTraced *traced, const json_t *parts)
 {
     const json_t *weights = json_object_get(parts, "weights");
     const json_t *graphs = json_object_get(parts, "graphs");
-    json_object_update(traced->attributes, json_object_get(parts, "attributes"));
+    if (!cornu__traced_set_attributes(traced, json_object_get(parts, "attributes")))
+        return cornu__unexpected("attributes", "a list of [layer, attribute]");
     for (size_t i = 0; i < json_array_size(weights); i++)
         if (!cornu__traced_add_weight(traced, json_array_get(weights, i)))
             return cornu_error_take();
     for (size_t i = 0; i < json_array_size(graphs); i++)
         CORNU__TRY(read_graph(traced, json_array_get(graphs, i)));
-    return json_array_size(graphs) ? CORNU_OK : cornu__unexpected("graphs", "a list of graphs");
+    if (!json_array_size(graphs)) return cornu__unexpected("graphs", "a list of graphs");
+    return read_reads(traced, graphs);
 }
 
 CornuStatus cornu__traced_from_json(const json_t *value, CornuLayer **layer)

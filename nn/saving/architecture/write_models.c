@@ -64,11 +64,14 @@ static json_t *numbers_to_json(const int *numbers, int count)
     return list;
 }
 
-static json_t *graph_to_json(const CornuTracedGraph *graph)
+static json_t *graph_to_json(const CornuTraced *traced, const CornuTracedGraph *graph)
 {
+    int reads[CORNU_MAX_MODEL_TENSORS];
+    for (int i = 0; i < graph->read_count; i++)
+        reads[i] = cornu__traced_place(traced, graph->reads[i]);
     json_t *value = json_pack("{s:i, s:i, s:i, s:o, s:o, s:o}", "operands", graph->operands,
                               "results", graph->results, "losses", graph->losses,
-                              "reads", numbers_to_json(graph->reads, graph->read_count),
+                              "reads", numbers_to_json(reads, graph->read_count),
                               "assigned", numbers_to_json(graph->assigned, graph->assigned_count),
                               "graph", cornu__functional_to_json(graph->model, NULL));
     if (graph->training_only) value = cornu__json_with(value, "training_only", json_true());
@@ -88,7 +91,7 @@ json_t *cornu__traced_to_json(const CornuLayer *layer, const CornuPolicy *usual)
     for (int i = 0; i < layer->own_count; i++)
         weights = cornu__json_append(weights, cornu__traced_weight_to_json(traced, i));
     for (int i = 0; i < traced->graph_count; i++)
-        graphs = cornu__json_append(graphs, graph_to_json(&traced->graphs[i]));
+        graphs = cornu__json_append(graphs, graph_to_json(traced, &traced->graphs[i]));
     return json_pack("{s:s, s:s, s:o, s:s, s:{s:o, s:o, s:O, s:b}}", "module", traced->module,
                      "class_name", traced->class_name, "config", config, "registered_name",
                      traced->registered_name, "traced", "weights", weights, "graphs", graphs, "attributes",
