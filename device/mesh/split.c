@@ -325,24 +325,76 @@ static void grant(CornuSplit *s, unsigned used)
         s->made[0] = s->wish;
 }
 
-void cornu__split(CornuSplit *s)
+/* Who decides how an op is cut: its operands in order, the last one first, or what is wished of the
+ * result. */
+typedef enum { FIRST, LAST, WISH, WAYS } Way;
+
+static void decide(CornuSplit *s, Way way)
 {
-    int      to[CORNU_MAX_RANK];
-    unsigned used = 0;
-    bool     known = true;
+    const int count = s->call->in_count;
+    int       to[CORNU_MAX_RANK];
+    unsigned  used = 0;
+    bool      known = true;
     s->made[0] = (CornuLayout){ { 0 } };
     s->partial = 0;
-    for (int i = 0; i < s->call->in_count && known; i++)
-        if ((known = axes_of(s, i, to))) choose(s, i, to, &used);
+    for (int i = 0; i < count && known; i++) {
+        const int operand = way == LAST ? count - 1 - i : i;
+        known = axes_of(s, operand, to);
+        if (known && way != WISH) choose(s, operand, to, &used);
+    }
     if (known) grant(s, used);
     for (int i = 0; i < s->out_count; i++) known = known && make_result(s, i);
     if (!known) s->partial = 0;
     for (int i = 0; i < s->out_count && !known; i++) s->made[i] = (CornuLayout){ { 0 } };
-    for (int i = 0; i < s->call->in_count; i++) {
+    for (int i = 0; i < count; i++) {
         if (known) axes_of(s, i, to);
         if (known) ask(s, i, to);
         else s->want[i] = (CornuLayout){ { 0 } };
     }
+}
+
+/* Whether an operand's cut is lost, so that it is gathered. */
+static bool is_gathered(CornuLayout have, CornuLayout want)
+{
+    for (int i = 0; i < CORNU_MAX_RANK; i++)
+        if (have.cut[i] && have.cut[i] != want.cut[i]) return true;
+    return false;
+}
+
+/* Bytes that shards exchange: operands that are gathered, the sum of a partial result, which costs
+ * as much twice, and a result that its readers want cut otherwise. */
+static double exchanged(const CornuSplit *s)
+{
+    const double out = (double)cornu_type_bytes(s->out[0]);
+    double       bytes = s->partial ? 2.0 * out : 0.0;
+    for (int i = 0; i < s->call->in_count; i++)
+        if (is_gathered(s->have[i], s->want[i]))
+            bytes += (double)cornu_type_bytes(s->call->in[i]);
+    if (!s->partial && cornu__layout_axes(s->wish) && is_gathered(s->made[0], s->wish))
+        bytes += out;
+    return bytes;
+}
+
+/* Takes the other way if less is exchanged. */
+static void prefer(CornuSplit *s, Way way)
+{
+    const unsigned wished = cornu__layout_axes(s->wish);
+    if (way == WISH && (!wished || wished & s->barred)) return;
+    CornuLayout want[2];   /* of the factors */
+    CornuSplit  other = *s;
+    other.want = want;
+    decide(&other, way);
+    if (exchanged(&other) >= exchanged(s)) return;
+    memcpy(s->want, want, sizeof want);
+    other.want = s->want;
+    *s = other;
+}
+
+void cornu__split(CornuSplit *s)
+{
+    decide(s, FIRST);
+    for (Way way = LAST; way < WAYS && own[s->call->id] == matmul && exchanged(s) > 0.0; way++)
+        prefer(s, way);
     s->largest = own[s->call->id] == largest ? s->partial : 0;
     if (s->largest) s->partial = 0;
     adapt(s);

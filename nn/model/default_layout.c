@@ -18,7 +18,7 @@ static const Rule rules[] = {
     { "Conv1D", "kernel", 1, 2 }, { "Conv1D", "bias", 1, 0 },
     { "Conv2D", "kernel", 1, 2 }, { "Conv2D", "bias", 1, 0 },
     { "Conv3D", "kernel", 1, 2 }, { "Conv3D", "bias", 1, 0 },
-    { "Embedding", "embeddings", 1, 0 },
+    { "Embedding", "embeddings", 2, 0 },   /* its rows: what follows reads whole features */
     /* (channels, heads, features), and (heads, features, channels) of the last map. */
     { "MultiHeadAttention", "query/kernel", 2, 0 },
     { "MultiHeadAttention", "query/bias", 2, 0 },

@@ -10,6 +10,8 @@ check "limits, of portable kernels" [ $? = 0 ]
 bench --filter steps,latency,overhead --models mnist_convnet,mnist_cnn_bn --batches 8 \
     --seconds 0.001 --json steps.json
 check "steps, latency and overhead" [ $? = 0 ]
+bench --filter layouts --models mlp --seconds 0.01 --json layouts.json
+check "layouts over two processes" [ $? = 0 ]
 
 if command -v python3 >/dev/null; then
     python3 - >out 2>err <<'PYTHON'
@@ -42,6 +44,15 @@ for row in page["latency"]:
 assert [(r["device"], r["what"]) for r in page["overhead"]] == [
     (d, w) for d in ("cpu", "tpu") for w in ("run", "step")]
 assert all(0 < r["us_low"] <= r["us"] and "bare_us" not in r for r in page["overhead"])
+page = json.load(open("layouts.json"))
+assert all(figure > 0 for figure in page["layouts_here"].values()), page["layouts_here"]
+assert [(r["model"], r["layout"]) for r in page["layouts"]] == [
+    ("mlp", l) for l in ("data", "fully", "turns", "columns", "rows")]
+# Halves of all weights: as much to multiply as with half of the rows, but no gradients to sum.
+data, fully, turns = page["layouts"][:3]
+assert abs(turns["products_ms"] / data["products_ms"] - 1) < 0.02
+assert turns["links_ms"] < data["links_ms"] < fully["links_ms"], page["layouts"]
+assert all(r["ms"] > 0 and r["modelled_ms"] > 0 for r in page["layouts"])
 PYTHON
     check "what the JSON says" [ $? = 0 ]
 else

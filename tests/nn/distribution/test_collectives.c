@@ -78,6 +78,37 @@ static void two_layers(void **state)
            "all_reduce f32 (4, 16)    first/gradient\n");
 }
 
+/* Where both factors of a product are cut, the smaller one is gathered: here what the layer before
+ * made, for the product and for the gradient of the kernel alike. */
+static void columns_after_columns(void **state)
+{
+    (void)state;
+    static const CornuLayoutRow rows[] = { { "(up|out)/kernel", { NULL, "model" } },
+                                           { "(up|out)/bias", { "model" } }, { 0 } };
+    CornuModel *model = cornu_sequential(.name = "mlp", .input_shape = { WIDTH });
+    cornu_model_add(model, cornu_dense(32, .activation = CORNU_RELU, .name = "up"));
+    cornu_model_add(model, cornu_dense(WIDTH, .name = "out"));
+    expect(model, rows, vectors(), vectors(), cornu_mean_squared_error(),
+           "all_gather f32 (32, 4)    out\n"
+           "all_reduce f32 (4,)    loss\n"
+           "reduce_scatter f32 (8, 4)    up/gradient\n");
+}
+
+/* Two row splits: the gradient of the first kernel is cut as the kernel is. */
+static void rows_after_rows(void **state)
+{
+    (void)state;
+    static const CornuLayoutRow rows[] = { { "(up|out)/kernel", { "model" } }, { 0 } };
+    CornuModel *model = cornu_sequential(.name = "mlp", .input_shape = { WIDTH });
+    cornu_model_add(model, cornu_dense(32, .activation = CORNU_RELU, .name = "up"));
+    cornu_model_add(model, cornu_dense(WIDTH, .name = "out"));
+    expect(model, rows, vectors(), vectors(), cornu_mean_squared_error(),
+           "all_reduce f32 (4, 32)    up\n"
+           "all_reduce f32 (4, 16)    out\n"
+           "all_gather f32 (32, 4)    up/gradient\n"
+           "all_gather f32 (32,)    adam\n");
+}
+
 /* Heads and the hidden layer: two forward, two backward. */
 static void transformer_block(void **state)
 {
@@ -208,13 +239,12 @@ static void outputs(void **state)
     cornu_model_add(model, cornu_dense(32, .activation = CORNU_RELU, .name = "up"));
     cornu_model_add(model, cornu_dense(WIDTH, .name = "down"));
     expect(model, rows, vectors(), vectors(), cornu_mean_squared_error(),
-           "reduce_scatter f32 (8, 4)    up\n"
+           "all_gather f32 (16, 4)    up\n"
            "all_reduce f32 (4, 16)    down\n"
-           "all_gather f32 (32, 4)    up/gradient\n"
            "reduce_scatter f32 (4, 4)    first/gradient\n"
            "all_gather f32 (16, 16)    adam\n"
            "all_gather f32 (16,)    adam\n"
-           "all_gather f32 (16, 32)    adam\n"
+           "all_gather f32 (32, 16)    adam\n"
            "all_gather f32 (32,)    adam\n"
            "all_gather f32 (32, 16)    adam\n");
 }
@@ -224,7 +254,8 @@ int main(void)
     for (int i = 0; i < BATCH * TIMES * WIDTH; i++) features[i] = (float)(i * 37 % 101) / 50.0f;
     for (int i = 0; i < BATCH * TIMES; i++) words[i] = i * 7 % WORDS;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_layers), cmocka_unit_test(transformer_block),
+        cmocka_unit_test(two_layers), cmocka_unit_test(columns_after_columns),
+        cmocka_unit_test(rows_after_rows), cmocka_unit_test(transformer_block),
         cmocka_unit_test(vocabulary), cmocka_unit_test(recurrent),
         cmocka_unit_test(outputs), cmocka_unit_test(normalizations),
         cmocka_unit_test(table_features),

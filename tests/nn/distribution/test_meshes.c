@@ -208,7 +208,7 @@ static void layouts_are_by_class(void **state)
     const CornuMesh mesh = cornu_device_mesh(.shape = { 2, 4 });
     CornuModel     *model = gpt();
     expect_layout(model, mesh,
-                  "^embedding/embeddings$ 1 model\n"
+                  "^embedding/embeddings$ 0 model\n"
                   "^multi_head_attention/query/kernel$ 1 model\n"
                   "^multi_head_attention/query/bias$ 0 model\n"
                   "^multi_head_attention/key/kernel$ 1 model\n"
