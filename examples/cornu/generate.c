@@ -200,7 +200,7 @@ static CornuStatus check_flags(const Run *run)
                  "for it alone"
            : options->shards > 1 ? "--shards: one sequence cannot be shared, expected 1"
                                  : NULL;
-    return what ? cornu_error_set(CORNU_ERR_ARGUMENT, "%s", what) : CORNU_OK;
+    return what ? options_refuse("%s", what) : CORNU_OK;
 }
 
 static CornuStatus generate(Run *run)

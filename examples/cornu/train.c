@@ -33,7 +33,7 @@ static CornuStatus check_flags(const TrainFlags *flags, bool images, bool text)
         : flags->validation_split > 0.0 && data->test_x.count
             ? "--validation-split and --test-x: expected only one of them"
             : NULL;
-    return what ? cornu_error_set(CORNU_ERR_ARGUMENT, "%s", what) : CORNU_OK;
+    return what ? options_refuse("%s", what) : CORNU_OK;
 }
 
 int64_t train_updates(const TrainFlags *flags, int64_t steps)
@@ -48,13 +48,13 @@ enum { MOST_NAMES = 64, NAMES = 4096 };
 static CornuStatus read_names(const char *given, char list[NAMES], const char **names)
 {
     if (strlen(given) >= NAMES)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--remat: names of %zu characters, expected "
-                               "fewer than %d", strlen(given), NAMES);
+        return options_refuse("--remat: names of %zu characters, expected "
+                              "fewer than %d", strlen(given), NAMES);
     strcpy(list, given);
     int count = 0;
     for (char *at = list; at; count++) {
         if (count == MOST_NAMES)
-            return cornu_error_set(CORNU_ERR_ARGUMENT, "--remat: more than %d names", MOST_NAMES);
+            return options_refuse("--remat: more than %d names", MOST_NAMES);
         names[count] = at;
         if ((at = strchr(at, ','))) *at++ = 0;
     }
@@ -82,8 +82,8 @@ static CornuStatus read_remat(const char *given, char list[NAMES], CornuRematCon
     config->mode = CORNU_REMAT_LARGER_THAN;
     config->output_size_threshold = strtoll(given + sizeof larger - 1, &end, 10);
     if (config->output_size_threshold >= 1 && !*end) return CORNU_OK;
-    return cornu_error_set(CORNU_ERR_ARGUMENT, "--remat %s: expected larger_than=N, from 1 element "
-                           "on", given);
+    return options_refuse("--remat %s: expected larger_than=N, from 1 element "
+                          "on", given);
 }
 
 /* Enters the scope in which the model is made. */
@@ -106,9 +106,9 @@ CornuStatus train_check_remat(const TrainFlags *flags, const CornuModel *model)
     for (int i = 0; names[i]; i++)
         if (!cornu_model_find_layer(model, names[i])) {
             cornu_error_take();
-            return cornu_error_set(CORNU_ERR_ARGUMENT, "--remat %s: expected full, activations, "
-                                   "larger_than=N or names of layers, as %s has none called "
-                                   "\"%s\"", flags->remat, cornu_model_name(model), names[i]);
+            return options_refuse("--remat %s: expected full, activations, "
+                                  "larger_than=N or names of layers, as %s has none called "
+                                  "\"%s\"", flags->remat, cornu_model_name(model), names[i]);
         }
     return CORNU_OK;
 }

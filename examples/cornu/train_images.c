@@ -75,7 +75,8 @@ CornuStatus train_images(Options *options, const TrainFlags *flags,
     CornuModel     *model = data ? reference->build(&(CornuNetworkConfig){ 0 }) : NULL;
     CornuStatus     status = model && !train_check_remat(flags, model) &&
                                      !mesh_lay_out(options, model, device)
-                                 ? compile(options, flags, reference, model, data, device)
+                                 ? mesh_blame(options, compile(options, flags, reference, model,
+                                                               data, device))
                                    : cornu_error_status();
     if (!status) status = cornu_summary(model);
     if (!status) status = session_prepare(options, model, data);

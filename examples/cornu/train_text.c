@@ -169,15 +169,15 @@ static CornuStatus train(Run *run)
     if (!run->model || train_check_remat(run->flags, run->model) ||
         mesh_lay_out(options, run->model, run->device))
         return cornu_error_status();
-    cornu_compile(run->model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
-                  .optimizer = cornu_reference_optimizer(
-                      &run->reference, train_updates(run->flags, steps(run)),
-                      options->learning_rate),
-                  .accumulate_steps = run->flags->objective.accumulate_steps,
-                  .metrics = { CORNU_ACCURACY }, .device = run->device,
-                  .steps_per_execution = options->steps_per_execution,
-                  .gradient_norm = options->gradient_norm,
-                  .debug_nans = options->debug_nans);
+    mesh_blame(options, cornu_compile(
+        run->model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
+        .optimizer = cornu_reference_optimizer(&run->reference,
+                                               train_updates(run->flags, steps(run)),
+                                               options->learning_rate),
+        .accumulate_steps = run->flags->objective.accumulate_steps,
+        .metrics = { CORNU_ACCURACY }, .device = run->device,
+        .steps_per_execution = options->steps_per_execution,
+        .gradient_norm = options->gradient_norm, .debug_nans = options->debug_nans));
     cornu_summary(run->model);
     if (session_prepare(options, run->model, NULL)) return cornu_error_status();
     CornuHistory *history = cornu_fit(
@@ -204,11 +204,10 @@ CornuStatus train_text(Options *options, TrainFlags *flags, const CornuTextPrese
     Run run = { .options = options, .flags = flags, .preset = preset,
                 .reference = *cornu_reference_model(preset->model) };
     if (flags->text && options->data && data_kind(options->data) == DATA_TEXT)
-        return cornu_error_set(CORNU_ERR_ARGUMENT,
-                               "--text and --data FILE: expected only one of them");
+        return options_refuse("--text and --data FILE: expected only one of them");
     if (flags->rmsprop && preset->heads)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--rmsprop is for the LSTMs, %s is trained by "
-                               "AdamW", preset->model);
+        return options_refuse("--rmsprop is for the LSTMs, %s is trained by "
+                              "AdamW", preset->model);
     if (flags->rmsprop)
         run.reference.optimizer = flags->rmsprop[0] == 't' ? CORNU_REFERENCE_RMSPROP_TENSORFLOW_1
                                                            : CORNU_REFERENCE_RMSPROP;

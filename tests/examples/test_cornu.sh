@@ -233,9 +233,9 @@ check "probabilities stay probabilities" eval '! says "is not between" evaluate 
 
 # ---- What does not fit, in one sentence ----
 
-refuses() { # refuses MESSAGE ARGUMENT...: says so in a line that begins with cornu, with status 1
-    fails 1 "$@" && [ "$(wc -l <err)" = 1 ] && grep -q '^cornu [a-z]*: ' err
-}
+a_line() { [ "$(wc -l <err)" = 1 ] && grep -q '^cornu [a-z]*: ' err; }
+refuses() { fails 1 "$@" && a_line; }     # refuses MESSAGE ARGUMENT...: in a line, with status 1
+misused() { fails 2 "$@" && a_line; }     # likewise, with that of a wrong flag
 check "labels beyond the classes" refuses \
     "seventh.npy: label 7 in row 4 is not a class of the model's output, whose 3 classes are 0 to 2" \
     train three.json --x a.npy --y seventh.npy --loss sparse_categorical_crossentropy
@@ -249,7 +249,7 @@ check "labels that are missing" refuses 'expected --y FILE, the labels of --x a.
 check "NaN" refuses 'nan.npy: a has NaN in row 3' train three.json --x nan.npy --y classes.npy $crossentropy
 check "an input without a file" refuses 'expected --x FILE 2 times, for a, b, got 1' \
     train two.json --x a.npy --y t.npy --loss mse
-check "two files for one" refuses '--x a=a.npy: a has a file already' \
+check "two files for one" misused '--x a=a.npy: a has a file already' \
     train two.json --x a.npy --x a=a.npy --y t.npy --loss mse
 check "a set of other shapes" refuses 'synthetic is u8 (40, 28, 28), expected rows of (None, 2)' \
     evaluate three.json --data synthetic --limit 40 $crossentropy
@@ -257,12 +257,12 @@ check "a set nobody knows" refuses 'did you mean mnist?' evaluate a.safetensors 
 check "an empty folder" refuses '--data empty: has no folders' evaluate a.safetensors --data empty
 check "folders without pictures" refuses 'hollow' evaluate a.safetensors --data hollow
 check "a column nobody knows" refuses 'kind' train three.json --data table.csv --target kinds $crossentropy
-check "no column" refuses 'expected --target COLUMN' train three.json --data table.csv $crossentropy
-check "data twice" refuses 'expected only one of them' evaluate three.json --data table.csv --x a.npy \
+check "no column" misused 'expected --target COLUMN' train three.json --data table.csv $crossentropy
+check "data twice" misused 'expected only one of them' evaluate three.json --data table.csv --x a.npy \
     $crossentropy
-check "flags that nothing reads" refuses '--scale and --offset are for pictures alone' \
+check "flags that nothing reads" misused '--scale and --offset are for pictures alone' \
     evaluate three.json --data table.csv --target kind --scale 2 $crossentropy
-check "an input nobody knows" refuses '--x c=b.npy: the model has no input of that name, and' \
+check "an input nobody knows" misused '--x c=b.npy: the model has no input of that name, and' \
     predict two.json --x a=a.npy --x c=b.npy
 check "labels that are no classes" refuses 'half.npy: label 0.5 in row 1, expected a whole number' \
     train three.json --x a.npy --y half.npy $crossentropy
@@ -299,8 +299,8 @@ check "modelled, too" says '^v3-8 +8 +32 +2 ' compare kinds.keras --data synthet
     --devices cpu,tpu:v3-8 $crossentropy
 check "on arrays" says '^Epoch 1/1  cpu .* loss: ' compare three.json --x a.npy --y classes.npy \
     --devices cpu --epochs 1 $crossentropy
-check "advice is for networks of models/" refuses 'cornu explain two.json' compare two.json --advise
-check "an end needs a validation" refuses '--until: random has no data for validation' compare two.json \
+check "advice is for networks of models/" misused 'cornu explain two.json' compare two.json --advise
+check "an end needs a validation" misused '--until: random has no data for validation' compare two.json \
     --until 0.5
 
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -132,6 +132,14 @@ rounds() {
 check "--min-ranks keeps their number, up to N times" rounds
 check "a wrong flag is not tried again" falls 3 2 2 2 'rank 1 ended with status 2$' \
     -n 3 --restarts 5 ./falls.sh
+once() { # once TEXT FLAG...: of a value that is found wrong before the ranks have met
+    "${run[@]}" -n 2 --restarts 5 "$programs/cornu" train mnist_cnn "${@:2}" >out 2>err
+    [ $? = 2 ] && grep -qF -- "$1" err && ! grep -q 'starting again' err
+}
+check "nor a wrong value of a flag: --mesh" once 'expected AXIS=SHARDS' --mesh batch=2,model
+check "of --layout" once 'expected PATTERN=AXIS' --mesh batch=2 --layout dense
+check "of --remat" once 'expected larger_than=N' --remat larger_than=0
+check "and flags that are for others" once 'for networks of text alone' --sampling blocks
 check "nor what rank 0 has done" ends 137 'signal 9 after rank 0 was done$' \
     -n 2 --restarts 5 sh -c '[ $CORNU_RANK = 1 ] && sleep 0.2 && kill -9 $$; exit 0'
 

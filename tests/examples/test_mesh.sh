@@ -10,10 +10,11 @@ ranks() { # ranks N ARGUMENT...
     "$programs/cornu" run -n "$count" "$programs/cornu" train "$@" >out 2>err
 }
 says() { grep -qF -- "$1" out; }
-refuses() { # refuses TEXT ARGUMENT...
+refuses() { # refuses TEXT ARGUMENT...: with the status of a wrong flag
     local text=$1
     shift
-    ! train "$@" && grep -qF -- "$text" err
+    train "$@"
+    [ $? = 2 ] && grep -qF -- "$text" err
 }
 
 # ---- Training ----

@@ -147,8 +147,8 @@ refuses 1 'the loss became nan' train mnist_cnn $small --learning-rate 1e30 --pl
 for optimizer in sgd lars lamb; do
     succeeds train mnist_cnn $small --large-batch $optimizer --warmup-epochs 0.5
 done
-refuses 1 '--warmup-epochs 2: expected a --large-batch' train mnist_cnn $small --warmup-epochs 2
-refuses 1 '--warmup-epochs 1: expected less than the 1 epochs' train mnist_cnn $small --warmup-epochs 1 \
+refuses 2 '--warmup-epochs 2: expected a --large-batch' train mnist_cnn $small --warmup-epochs 2
+refuses 2 '--warmup-epochs 1: expected less than the 1 epochs' train mnist_cnn $small --warmup-epochs 1 \
     --large-batch lamb
 # A second run overwrites the plots, with the same bytes.
 for model in mnist_cnn fashion_mnist_cnn; do
@@ -223,9 +223,9 @@ rm g.safetensors h.safetensors labels.txt
 
 # ---- Less memory, and larger batches ----
 
-refuses 1 '--remat larger_than=0: expected larger_than=N' train mnist_cnn $small --remat larger_than=0
-refuses 1 '--remat larger_than=5x: expected larger_than=N' train mnist_cnn $small --remat larger_than=5x
-refuses 1 'mnist_cnn has none called "nope"' train mnist_cnn $small --remat dense,nope
+refuses 2 '--remat larger_than=0: expected larger_than=N' train mnist_cnn $small --remat larger_than=0
+refuses 2 '--remat larger_than=5x: expected larger_than=N' train mnist_cnn $small --remat larger_than=5x
+refuses 2 'mnist_cnn has none called "nope"' train mnist_cnn $small --remat dense,nope
 refuses 2 '--accumulate-steps is "0"' train mnist_cnn $small --accumulate-steps 0
 succeeds train mnist_cnn $small --save p.safetensors
 for mode in full activations larger_than=1000 dense,conv2d_1; do

@@ -124,7 +124,7 @@ refuses 1 'model.safetensors knows 3[0-9] characters, --encoding code-points has
     generate model.safetensors --length 3
 refuses 1 'absent.safetensors' generate absent.safetensors --length 3
 refuses 1 'shakespeare_fast: no such file.*did you mean shakespeare_lstm' train shakespeare_fast
-refuses 1 'rmsprop is for the LSTMs, char_gpt is' train char_gpt --rmsprop keras
+refuses 2 'rmsprop is for the LSTMs, char_gpt is' train char_gpt --rmsprop keras
 refuses 2 'rmsprop is "tf", expected keras, tensorflow1' $quick --rmsprop tf
 refuses 2 'temperature is "-1"' $write --temperature -1
 refuses 2 'top-k is "0"' $write --top-k 0

@@ -59,7 +59,7 @@ printf 'a\tb\nc\tx\xffy\n' > broken.tsv
 refuses 1 'broken.tsv: line 2, column 4: not valid UTF-8' broken.tsv
 refuses 1 'no pairs are given, expected FILE.tsv or --data synthetic' --epochs 1
 refuses 1 'both a file and --data are given' cats.tsv --data synthetic
-refuses 1 '--epochs 0 trains nothing: it needs --load' --epochs 0 cats.tsv
+refuses 2 '--epochs 0 trains nothing: it needs --load' --epochs 0 cats.tsv
 refuses 1 'nothing.tsv' nothing.tsv
 
 echo "$passed passed, $failed failed, 0 skipped"

@@ -85,7 +85,7 @@ static CornuStatus check_flags(const Options *options, const DataFlags *flags)
             ? "--encoding is for texts alone"
         : options->labels && kind != DATA_SET && kind != DATA_SYNTHETIC
             ? "--labels is for sets of digits and garments alone" : NULL;
-    return what ? cornu_error_set(CORNU_ERR_ARGUMENT, "%s", what) : CORNU_OK;
+    return what ? options_refuse("%s", what) : CORNU_OK;
 }
 
 static CornuStatus load(Data *data, const Options *options, const DataFlags *flags,

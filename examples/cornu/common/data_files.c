@@ -70,9 +70,9 @@ static CornuStatus wrong_name(const Side *side, const char *given)
 {
     char names[400];
     list_names(side, names, sizeof names);
-    return cornu_error_set(CORNU_ERR_ARGUMENT, "--%s %s: the model has no %s of that name, and "
-                           "there is no such file; expected one of %s", side->flag, given,
-                           strchr(side->flag, 'x') ? "input" : "output", names);
+    return options_refuse("--%s %s: the model has no %s of that name, and "
+                          "there is no such file; expected one of %s", side->flag, given,
+                          strchr(side->flag, 'x') ? "input" : "output", names);
 }
 
 /* One archive with all of them by their names, or a file for each. */
@@ -87,8 +87,8 @@ static CornuStatus load_side(Data *data, const Side *side, const OptionTexts *gi
         if (place < 0) return wrong_name(side, given->text[i]);
         Loaded     *loaded = next_file(data);
         if (to[place].data)
-            return cornu_error_set(CORNU_ERR_ARGUMENT, "--%s %s: %s has a file already", side->flag,
-                                   given->text[i], side->names[place]);
+            return options_refuse("--%s %s: %s has a file already", side->flag,
+                                  given->text[i], side->names[place]);
         const char *usual = side->count > 1           ? side->names[place]
                             : strchr(side->flag, 'x') ? "x"
                                                       : "y";
@@ -114,7 +114,7 @@ CornuStatus data_from_arrays(Data *data, const DataFlags *flags, const CornuMode
         return cornu_error_set(CORNU_ERR_ARGUMENT, "expected --y FILE, the labels of --x %s",
                                flags->x.text[0]);
     if (!flags->test_x.count != !flags->test_y.count)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--test-x and --test-y go together");
+        return options_refuse("--test-x and --test-y go together");
     if (load_side(data, &y, labels, data->y)) return cornu_error_status();
     if (!flags->test_x.count) return CORNU_OK;
     return load_side(data, &test_x, &flags->test_x, data->test_x)
@@ -198,10 +198,9 @@ static CornuStatus open_table(Data *data, const Options *options, const DataFlag
     snprintf(target, 256, "%s", flags->target ? flags->target
                                 : last >= 0   ? cornu_table_column_name(like, last) : "");
     if (need == DATA_LABELS && !*target)
-        cornu_error_set(CORNU_ERR_ARGUMENT,
-                        "--data %s: expected --target COLUMN, what the model is "
-                        "to predict",
-                        options->data);
+        options_refuse("--data %s: expected --target COLUMN, what the model is "
+                       "to predict",
+                       options->data);
     else
         data->table = cornu_table_load(options->data, .like = like);
     cornu_table_free(like);

@@ -18,13 +18,12 @@ static double highest_rate(const char *optimizer, int64_t batch_size)
 CornuStatus large_batch_check(const LargeBatch *large, const Options *options)
 {
     if (large->warmup_epochs > 0.0 && !large->recipe)
-        return cornu_error_set(CORNU_ERR_ARGUMENT,
-                               "--warmup-epochs %g: expected a --large-batch NAME "
-                               "with it",
-                               large->warmup_epochs);
+        return options_refuse("--warmup-epochs %g: expected a --large-batch NAME "
+                              "with it",
+                              large->warmup_epochs);
     if (large->warmup_epochs < (double)options->epochs) return CORNU_OK;
-    return cornu_error_set(CORNU_ERR_ARGUMENT, "--warmup-epochs %g: expected less than the %lld "
-                           "epochs", large->warmup_epochs, (long long)options->epochs);
+    return options_refuse("--warmup-epochs %g: expected less than the %lld "
+                          "epochs", large->warmup_epochs, (long long)options->epochs);
 }
 
 CornuOptimizer *large_batch_optimizer(const LargeBatch *large, const Options *options,

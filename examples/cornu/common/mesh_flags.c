@@ -16,8 +16,8 @@ static CornuStatus read_axis(const char *text, size_t length, int *extent, char 
     const long value = number[0] >= '0' && number[0] <= '9' ? strtol(number, &end, 10) : 0;
     if (!equals || size == 0 || size >= CORNU_MESH_NAME || *end || value < 1 ||
         value > CORNU_MAX_SHARDS)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--mesh: \"%.*s\", expected AXIS=SHARDS, such "
-                               "as model=4, of 1 to %d", (int)length, text, CORNU_MAX_SHARDS);
+        return options_refuse("--mesh: \"%.*s\", expected AXIS=SHARDS, such "
+                              "as model=4, of 1 to %d", (int)length, text, CORNU_MAX_SHARDS);
     snprintf(name, CORNU_MESH_NAME, "%.*s", (int)size, text);
     *extent = (int)value;
     return CORNU_OK;
@@ -29,14 +29,14 @@ CornuStatus mesh_read(const char *text, CornuMesh *mesh)
     for (const char *at = text; at;) {
         const size_t length = strcspn(at, ",");
         if (mesh->axes == CORNU_MESH_AXES)
-            return cornu_error_set(CORNU_ERR_ARGUMENT, "--mesh %s: more than %d axes", text,
-                                   CORNU_MESH_AXES);
+            return options_refuse("--mesh %s: more than %d axes", text,
+                                  CORNU_MESH_AXES);
         if (read_axis(at, length, &mesh->extent[mesh->axes], mesh->name[mesh->axes]))
             return cornu_error_status();
         mesh->axes++;
         at = at[length] ? at + length + 1 : NULL;
     }
-    return cornu_mesh_check(mesh);
+    return options_blame(cornu_mesh_check(mesh));
 }
 
 int mesh_shards(const Options *options)
@@ -57,15 +57,15 @@ static CornuStatus read_layout(char *text, CornuLayoutRow *row)
 {
     char *equals = strrchr(text, '='), *axis = equals ? equals + 1 : NULL;
     if (!equals || equals == text)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--layout: \"%s\", expected PATTERN=AXIS,AXIS, "
-                               "such as dense/kernel=,model", text);
+        return options_refuse("--layout: \"%s\", expected PATTERN=AXIS,AXIS, "
+                              "such as dense/kernel=,model", text);
     *equals = '\0';
     row->pattern = text;
     for (int i = 0; axis; i++) {
         char *comma = strchr(axis, ',');
         if (i == CORNU_MAX_RANK)
-            return cornu_error_set(CORNU_ERR_ARGUMENT, "--layout %s: more than %d axes", text,
-                                   CORNU_MAX_RANK);
+            return options_refuse("--layout %s: more than %d axes", text,
+                                  CORNU_MAX_RANK);
         if (comma) *comma = '\0';
         row->axes[i] = *axis ? axis : NULL;
         axis = comma ? comma + 1 : NULL;
@@ -98,18 +98,24 @@ CornuStatus mesh_check(const Options *options)
     MeshLayouts layouts = { .text = { NULL } };
     if (!options->mesh)
         return options->layout.count == 0 ? CORNU_OK
-            : cornu_error_set(CORNU_ERR_ARGUMENT, "--layout %s is of a mesh, expected --mesh "
-                              "AXIS=SHARDS,... as well", options->layout.text[0]);
+            : options_refuse("--layout %s is of a mesh, expected --mesh "
+                             "AXIS=SHARDS,... as well", options->layout.text[0]);
     CornuStatus status = mesh_read(options->mesh, &mesh);
     if (status) return status;
     const int shards = cornu_mesh_size(&mesh, ~0u);
     if (options->shards && options->shards != shards)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--mesh %s has %d shards and --shards is %lld, "
-                               "expected the same number, or one of both flags", options->mesh,
-                               shards, (long long)options->shards);
+        return options_refuse("--mesh %s has %d shards and --shards is %lld, "
+                              "expected the same number, or one of both flags", options->mesh,
+                              shards, (long long)options->shards);
     status = mesh_read_layouts(&options->layout, &layouts);
     mesh_free_layouts(&layouts);
     return status;
+}
+
+CornuStatus mesh_blame(const Options *options, CornuStatus status)
+{
+    const bool refused = status == CORNU_ERR_ARGUMENT || status == CORNU_ERR_SHAPE;
+    return refused && mesh_is_given(options) ? options_blame(status) : status;
 }
 
 static void say(const Options *options, const CornuMesh *mesh, const CornuLayoutRow *rows,
@@ -143,5 +149,5 @@ CornuStatus mesh_lay_out(const Options *options, const CornuModel *model, CornuD
     if (!status) say(options, &mesh, rows, model);
     cornu_layout_free(chosen);
     mesh_free_layouts(&layouts);
-    return status;
+    return mesh_blame(options, status);
 }

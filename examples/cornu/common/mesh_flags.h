@@ -40,6 +40,10 @@ int mesh_shards(const Options *options);
 /* Whether mesh_lay_out does something. */
 bool mesh_is_given(const Options *options);
 
+/* Of a compile, or move, over the mesh: that of the flags, as a --layout for no weight, if they are
+ * what is refused (options_blame). */
+CornuStatus mesh_blame(const Options *options, CornuStatus status);
+
 /* Gives the device, on which nothing has been made yet, the mesh, to cut this model, which is
  * built; says so the first time. Does nothing without these flags, or options. */
 CornuStatus mesh_lay_out(const Options *options, const CornuModel *model, CornuDevice *device);

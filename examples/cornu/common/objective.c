@@ -27,8 +27,8 @@ static CornuStatus make_metrics(const char *list, CornuMetric *metrics[MOST_METR
     for (const char *at = list; at && *at;) {
         const size_t length = strcspn(at, ",");
         if (count == MOST_METRICS)
-            return cornu_error_set(CORNU_ERR_ARGUMENT, "--metrics %s: more than %d of them", list,
-                                   MOST_METRICS);
+            return options_refuse("--metrics %s: more than %d of them", list,
+                                  MOST_METRICS);
         snprintf(name, sizeof name, "%.*s", (int)(length < NAME ? length : NAME - 1), at);
         if (!(metrics[count++] = cornu_metric(name))) return cornu_error_status();
         at += length + (at[length] == ',');
@@ -163,7 +163,7 @@ static CornuStatus lay_out_compiled(const Options *options, CornuModel *model, C
 {
     if (!mesh_is_given(options)) return CORNU_OK;
     const CornuStatus status = mesh_lay_out(options, model, device);
-    return status ? status : cornu_model_move(model, device);
+    return status ? status : mesh_blame(options, cornu_model_move(model, device));
 }
 
 /* With the loss, optimizer and metrics of its file. */
@@ -220,8 +220,9 @@ CornuModel *objective_model(const Objective *objective, const Options *options,
                             ? " that goes with --optimizer and --metrics"
                             : "");
     else if (!mesh_lay_out(options, model, device) &&
-             objective_compile(&whole, options, model, objective_optimizer(&whole, options),
-                               device) == CORNU_OK)
+             mesh_blame(options, objective_compile(&whole, options, model,
+                                                   objective_optimizer(&whole, options),
+                                                   device)) == CORNU_OK)
         return model;
     cornu_model_free(model);
     return NULL;

@@ -3,11 +3,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FLAGS = 64, BAD_USAGE = 2 };
+enum { MAX_FLAGS = 64 };
 
 /* Flags in the order of --help. */
 typedef struct {
@@ -278,7 +279,7 @@ static void print_words(const Table *table)
 static int bad_usage(const Table *table)
 {
     fprintf(stderr, "\nTry '%s --help'.\n", table->program->name);
-    return BAD_USAGE;
+    return OPTIONS_BAD_USAGE;
 }
 
 /* "; did you mean ...?" if a known word is near. */
@@ -387,7 +388,7 @@ static int set(const Table *table, const Option *flag, const char *value)
         *(bool *)flag->to = !strcmp(value, "true");
         return -1;
     }
-    return BAD_USAGE;
+    return OPTIONS_BAD_USAGE;
 }
 
 /* --use_tpu, --nouse_tpu, --use_tpu=true, also True and 1, and --use_tpu=false. */
@@ -555,4 +556,26 @@ int options_parse(Options *options, const Program *program, int argc, char **arg
         return bad_usage(&table);
     }
     return check_arguments(&table, options);
+}
+
+/* ---- Refusals ---- */
+
+static char refusal[1200];
+
+bool options_refused(void) { return *refusal && !strcmp(cornu_error_message(), refusal); }
+
+CornuStatus options_blame(CornuStatus status)
+{
+    if (status) snprintf(refusal, sizeof refusal, "%s", cornu_error_message());
+    return status;
+}
+
+CornuStatus options_refuse(const char *format, ...)
+{
+    char    message[sizeof refusal];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    return options_blame(cornu_error_set(CORNU_ERR_ARGUMENT, "%s", message));
 }

@@ -68,9 +68,11 @@ CornuStatus session_begin(const Options *options)
 CornuDevice *session_device(const Options *options)
 {
     if (session_begin(options)) return NULL;
-    return cornu_device_open(options->device, .threads = (int)options->threads,
-                             .shards = session_shards(options),
-                             .precision = session_precision(options), .processes = processes);
+    CornuDevice *device = cornu_device_open(
+        options->device, .threads = (int)options->threads, .shards = session_shards(options),
+        .precision = session_precision(options), .processes = processes);
+    if (!device) mesh_blame(options, cornu_error_status());
+    return device;
 }
 
 CornuDevice *session_open(const Options *options)
@@ -478,7 +480,8 @@ int session_report(const char *program, CornuStatus status)
         return 128 + stop;
     }
     const bool before = ferror(stdout);   /* then errno is of something else by now */
-    if ((fflush(stdout) == 0 && !before) || reader_left()) return status ? 1 : 0;
+    if ((fflush(stdout) == 0 && !before) || reader_left())
+        return !status ? 0 : options_refused() ? OPTIONS_BAD_USAGE : 1;
     fprintf(stderr, "%s: standard output cannot be written%s%s\n", program, before ? "" : ": ",
             before ? "" : strerror(errno));
     return 1;

@@ -139,8 +139,8 @@ CornuStatus session_epoch(int64_t epoch, double loss);
 int session_end(const char *program, CornuStatus status);
 
 /* The exit status: 0; 1 after a message on stderr if `status` is a failure, or if stdout could not
- * be written and its reader has not left; 128 and the signal's number after one that stopped the
- * training. */
+ * be written and its reader has not left; 2 if it is that of a flag (options_refuse); 128 and the
+ * signal's number after one that stopped the training. */
 int session_report(const char *program, CornuStatus status);
 
 #endif

@@ -76,9 +76,9 @@ static CornuStatus check_scaling(const Options *options, const Wanted *wanted,
 {
     *count = race_read_ranks(wanted->scaling, ranks);
     if (*count == 0)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--scaling %s: expected up to %d ascending "
-                               "numbers of processes, at most 256, such as 1,2,4", wanted->scaling,
-                               RACE_RANKS);
+        return options_refuse("--scaling %s: expected up to %d ascending "
+                              "numbers of processes, at most 256, such as 1,2,4", wanted->scaling,
+                              RACE_RANKS);
     const int64_t shards = options->mesh ? mesh_shards(options) : options->shards;
     if (shards && shards < ranks[*count - 1])
         return cornu_error_set(CORNU_ERR_ARGUMENT, "%s%s: %lld shards and --scaling %s, expected a "
@@ -86,11 +86,11 @@ static CornuStatus check_scaling(const Options *options, const Wanted *wanted,
                                options->mesh ? options->mesh : "", (long long)shards,
                                wanted->scaling);
     if (wanted->price || wanted->advise)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--%s and --scaling: expected only one of them",
-                               wanted->price ? "price" : "advise");
+        return options_refuse("--%s and --scaling: expected only one of them",
+                              wanted->price ? "price" : "advise");
     if (wanted->chart)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--chart and --scaling: expected only one of "
-                               "them");
+        return options_refuse("--chart and --scaling: expected only one of "
+                              "them");
     return CORNU_OK;
 }
 
@@ -139,8 +139,8 @@ static CornuStatus check(const Options *options, const Wanted *wanted)
         return cornu_error_set(CORNU_ERR_ARGUMENT, "started as one of %d processes, and --scaling "
                                "starts its own: expected only one of both", ranks);
     if (wanted->advise && mesh_is_given(options))
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--advise and --%s: expected only one of them",
-                               options->mesh ? "mesh" : "fully-sharded");
+        return options_refuse("--advise and --%s: expected only one of them",
+                              options->mesh ? "mesh" : "fully-sharded");
     if (wanted->json) status = cornu_file_check(wanted->json);
     return status || !wanted->chart ? status : cornu_file_check(wanted->chart);
 }
@@ -153,8 +153,8 @@ static CornuStatus compare_published(const Options *options, const Wanted *wante
     const Objective *given = &wanted->objective;
     const DataFlags *flags = &wanted->data;
     if (given->loss || given->optimizer || given->metrics)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--loss, --optimizer and --metrics are not for "
-                               "networks of models/ on their own data");
+        return options_refuse("--loss, --optimizer and --metrics are not for "
+                              "networks of models/ on their own data");
     if (flags->y.count || flags->test_x.count || flags->test_y.count || flags->target ||
         flags->encoding || flags->scale != DATA_BY_MODEL || flags->offset != 0.0)
         return cornu_error_set(
@@ -220,10 +220,9 @@ static CornuStatus load_own(const Options *options, const Wanted *wanted, Making
     if (!status) printf("%s\n", data->about);
     if (!status) status = objective_logits(&making->objective, options, model, device, data->x);
     if (!status && race->enough > 0.0 && !data->test_x[0].data)
-        status = cornu_error_set(CORNU_ERR_ARGUMENT,
-                                 "--until: %s has no data for validation, expected "
-                                 "--test-x and --test-y, or a set that has them",
-                                 data->name);
+        status = options_refuse("--until: %s has no data for validation, expected "
+                                "--test-x and --test-y, or a set that has them",
+                                data->name);
     cornu_model_free(model);
     cornu_device_close(device);
     return status;
@@ -239,10 +238,9 @@ static CornuStatus compare_own(const Options *options, const Wanted *wanted, con
     whole.mesh = NULL;
     whole.fully_sharded = false;
     if (wanted->advise)
-        return cornu_error_set(CORNU_ERR_ARGUMENT,
-                               "--advise is for networks of models/ on their own "
-                               "data; cornu explain %s --device tpu says what it would take",
-                               subject->name);
+        return options_refuse("--advise is for networks of models/ on their own "
+                              "data; cornu explain %s --device tpu says what it would take",
+                              subject->name);
     race->name = slash ? slash + 1 : subject->name;
     race->make = make;
     race->context = &making;

@@ -104,10 +104,12 @@ CornuModel *race_model(const Race *race, CornuDevice *device)
     if (race->own) return race->make(race, device);
     CornuModel *model = race->reference->build(&(CornuNetworkConfig){ 0 });
     if (model && !mesh_lay_out(race->meshed, model, device) &&
-        cornu_compile(model, .loss = cornu_loss(race->reference->loss),
-                      .metrics = { CORNU_ACCURACY }, .device = device,
-                      .optimizer = cornu_reference_optimizer(race->reference, race->steps,
-                                                             race->learning_rate)) == CORNU_OK)
+        mesh_blame(race->meshed,
+                   cornu_compile(model, .loss = cornu_loss(race->reference->loss),
+                                 .metrics = { CORNU_ACCURACY }, .device = device,
+                                 .optimizer = cornu_reference_optimizer(
+                                     race->reference, race->steps,
+                                     race->learning_rate))) == CORNU_OK)
         return model;
     cornu_model_free(model);
     return NULL;

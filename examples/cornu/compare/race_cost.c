@@ -23,12 +23,12 @@ static CornuStatus set_price(Race *race, const char *entry, size_t length)
     const bool   begins = amount[0] >= '0' && amount[0] <= '9';
     const double price = begins ? strtod(amount, &end) : NAN;
     if (!begins || *end || !isfinite(price))
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--price: \"%.*s\", expected "
-                               "DEVICE=AMOUNT_PER_HOUR", (int)length, entry);
+        return options_refuse("--price: \"%.*s\", expected "
+                              "DEVICE=AMOUNT_PER_HOUR", (int)length, entry);
     Racer *racer = find(race, entry, (size_t)(equals - entry));
     if (!racer)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--price: \"%.*s\" is not one of the devices",
-                               (int)(equals - entry), entry);
+        return options_refuse("--price: \"%.*s\" is not one of the devices",
+                              (int)(equals - entry), entry);
     racer->price = price;
     racer->has_price = true;
     return CORNU_OK;

@@ -2,15 +2,17 @@
 
 #include <string.h>
 
+#include "../common/options.h"
+
 static const char key[] = "topology=";
 
 CornuStatus explain_topology_device(const char *device, const char *topology, char *to,
                                     size_t size)
 {
     if (strncmp(device, "pjrt", 4) != 0)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--topology %s, but the device is %s, which "
-                               "does not compile for others: expected --device pjrt:tpu or "
-                               "pjrt:PLUGIN", topology, device);
+        return options_refuse("--topology %s, but the device is %s, which "
+                              "does not compile for others: expected --device pjrt:tpu or "
+                              "pjrt:PLUGIN", topology, device);
     const char separator = strchr(device, ':') ? ',' : ':';
     if (snprintf(to, size, "%s%c%s%s", device, separator, key, topology) < (int)size)
         return CORNU_OK;

@@ -21,18 +21,18 @@ CornuStatus explain_mesh_check(const MeshFlags *flags, const Options *options)
 {
     CornuMesh mesh;
     if (!flags->mesh && (flags->layouts.count || flags->profile))
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--%s without --mesh: expected both",
-                               flags->profile ? "profile" : "layout");
+        return options_refuse("--%s without --mesh: expected both",
+                              flags->profile ? "profile" : "layout");
     if (!flags->mesh) return CORNU_OK;
     if (is_auto(flags) && flags->layouts.count)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--mesh auto and --layout: expected only one of "
-                               "them");
+        return options_refuse("--mesh auto and --layout: expected only one of "
+                              "them");
     if (!is_auto(flags) && options->shards)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--mesh %s and --shards: expected only one of "
-                               "them", flags->mesh);
+        return options_refuse("--mesh %s and --shards: expected only one of "
+                              "them", flags->mesh);
     if (strcmp(options->device, "cpu") != 0 && strncmp(options->device, "tpu", 3) != 0)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--mesh, but the device is %s: expected "
-                               "--device tpu, or one of its profiles", options->device);
+        return options_refuse("--mesh, but the device is %s: expected "
+                              "--device tpu, or one of its profiles", options->device);
     return is_auto(flags) ? CORNU_OK : mesh_read(flags->mesh, &mesh);
 }
 

@@ -35,22 +35,22 @@ static CornuStatus check(const Options *options, const char *list, const CornuTp
 {
     const char *colon = strchr(options->device, ':');
     if (strncmp(options->device, "tpu", 3) != 0)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--scaling, but the device is %s: expected "
-                               "--device tpu, or one of its profiles", options->device);
+        return options_refuse("--scaling, but the device is %s: expected "
+                              "--device tpu, or one of its profiles", options->device);
     if (options->shards)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--shards %" PRId64 " and --scaling %s: "
-                               "expected only one of them", options->shards, list);
+        return options_refuse("--shards %" PRId64 " and --scaling %s: "
+                              "expected only one of them", options->shards, list);
     *profile = cornu_tpu_profile(colon ? colon + 1 : NULL);
     if (!*profile) return cornu_error_status();
     *count = read_list(list, shards);
     if (*count == 0)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--scaling %s: expected up to %d ascending "
-                               "numbers of shards, such as 8,32,128", list, SCALING_ROWS);
+        return options_refuse("--scaling %s: expected up to %d ascending "
+                              "numbers of shards, such as 8,32,128", list, SCALING_ROWS);
     const CornuTpuSlice pod = cornu_tpu_pod(*profile);
     if (shards[*count - 1] > pod.shards)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--scaling %s: %" PRId64 " shards, expected 1 "
-                               "to the %" PRId64 " of %s", list, shards[*count - 1], pod.shards,
-                               pod.name);
+        return options_refuse("--scaling %s: %" PRId64 " shards, expected 1 "
+                              "to the %" PRId64 " of %s", list, shards[*count - 1], pod.shards,
+                              pod.name);
     return shards[0] <= options->batch_size
         ? CORNU_OK
         : cornu_error_set(CORNU_ERR_ARGUMENT, "a batch of %" PRId64 " samples for %" PRId64

@@ -76,7 +76,7 @@ static CornuStatus check(const Options *options, const DataFlags *flags)
             ? "--save, --limit, --target and --encoding are for --x and --data, not for "
               "pictures"
             : NULL;
-    return what ? cornu_error_set(CORNU_ERR_ARGUMENT, "%s", what) : CORNU_OK;
+    return what ? options_refuse("%s", what) : CORNU_OK;
 }
 
 int command_predict(int argc, char **argv)

@@ -246,7 +246,7 @@ static CornuStatus work(Run *run)
     const Options *options = run->options;
     const bool     trains = options->epochs != NO_EPOCHS;
     if (!trains && !options->load)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--epochs 0 trains nothing: it needs --load");
+        return options_refuse("--epochs 0 trains nothing: it needs --load");
     run->device = session_open(options);
     if (!run->device) return cornu_error_status();
     if ((trains || options->argument_count || options->data) && open_pairs(run))
