@@ -324,6 +324,13 @@ static CornuStatus copy_values(const CornuWeight *weight, CornuVariable *to, Cor
     return status;
 }
 
+static CornuStatus weight_layout(const CornuWeight *weight, const CornuDevice *device,
+                                 CornuLayout *layout)
+{
+    return cornu__device_layout(device, weight->path, weight->type,
+                                weight->sparse_gradient || weight->sliced, layout);
+}
+
 CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
 {
     const CornuDtype precision = cornu__weight_stored(weight, NULL);
@@ -331,8 +338,7 @@ CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
         cornu_variable_precision(weight->variable) == precision)
         return CORNU_OK;
     CornuLayout layout;
-    CORNU__TRY(cornu__device_layout(device, weight->path, weight->type,
-                                    weight->sparse_gradient || weight->sliced, &layout));
+    CORNU__TRY(weight_layout(weight, device, &layout));
     CornuVariable *variable = cornu_variable_create(device, weight->type, weight->path,
                                                     .use = CORNU_USE_WEIGHTS,
                                                     .precision = precision,
@@ -353,16 +359,25 @@ CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
     return CORNU_OK;
 }
 
-CornuStatus cornu_layer_move(CornuLayer *layer, CornuDevice *device)
+CornuStatus cornu__layer_check_move(const CornuLayer *layer, const CornuDevice *device, int own)
 {
+    CornuLayout layout;
     for (int i = 0; i < layer->weight_count; i++) {
         const CornuVariable *variable = layer->weights[i]->variable;
-        if (layer->compiled && variable && cornu_variable_device(variable) != device)
+        if (layer->compiled > own && variable && cornu_variable_device(variable) != device)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is on the device of another model compiled "
                                "with it; expected both on one device, see .device",
                                cornu_layer_name(layer));
-        CORNU__TRY(cornu__weight_move(layer->weights[i], device));
+        CORNU__TRY(weight_layout(layer->weights[i], device, &layout));
     }
+    return CORNU_OK;
+}
+
+CornuStatus cornu_layer_move(CornuLayer *layer, CornuDevice *device)
+{
+    CORNU__TRY(cornu__layer_check_move(layer, device, 0));
+    for (int i = 0; i < layer->weight_count; i++)
+        CORNU__TRY(cornu__weight_move(layer->weights[i], device));
     return CORNU_OK;
 }
 

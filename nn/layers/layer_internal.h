@@ -39,6 +39,11 @@ CornuDtype cornu__weight_stored(const CornuWeight *weight, const CornuPolicy *us
 /* Moves a weight's value into a variable of the device, unless it is there already. */
 CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device);
 
+/* What of cornu_layer_move is known before anything is moved: CORNU_ERR_ARGUMENT if other models
+ * are compiled with the layer on another device, and what cornu__device_layout says of its weights.
+ * own: how many of the models that are compiled with it will not be any more. */
+CornuStatus cornu__layer_check_move(const CornuLayer *layer, const CornuDevice *device, int own);
+
 /* The number of random generators that the layer uses: its own, and one per weight or, with inner
  * layers, those of the inner layers. */
 int64_t cornu__layer_generators(const CornuLayer *layer);

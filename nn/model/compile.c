@@ -293,39 +293,23 @@ CornuStatus cornu__model_set_plan(CornuModel *model, const CornuPipelinePlan *pl
     return CORNU_OK;
 }
 
-/* Takes all arguments, also on failure. */
-static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *optimizer)
+/* Compiles it, which was uncompiled before. Takes all arguments, also on failure. */
+static CornuStatus make_compiled(CornuModel *model, const CornuCompileConfig *config,
+                                 const Outputs *outputs, CornuDevice *device,
+                                 const CornuStrategy *strategy)
 {
-    CornuModel *model = config->model;
-    Outputs     outputs = { 0 };
-    CornuStatus status = check_settings(model, config);
-    if (!status)
-        status = config->outputs[0].name ? find_outputs(model, config, &outputs)
-                                         : order_outputs(model, config, &outputs);
-    if (status) {
-        free_given(config, optimizer);
-        return status;
-    }
-    optimizer->taken = true;
-    cornu__model_free_compiled(model);
-    model->optimizer = optimizer;
     model->own = config->step;
     model->own_logs = 0;
     model->when_compiled = &cornu__compiled;
-    CORNU__TRY(set_shares(model, config, optimizer));
+    CORNU__TRY(set_shares(model, config, model->optimizer));
     model->valid_rows = config->step && config->step->valid_rows;
     for (int i = 0; i < model->output_count; i++) {
-        model->losses[i] = outputs.loss[i] == CORNU_NO_LOSS ? NULL : outputs.loss[i];
-        model->loss_weights[i] = cornu__number(outputs.weight[i], 1.0);
+        model->losses[i] = outputs->loss[i] == CORNU_NO_LOSS ? NULL : outputs->loss[i];
+        model->loss_weights[i] = cornu__number(outputs->weight[i], 1.0);
         model->valid_rows |= model->losses[i] && model->losses[i]->valid_rows;
     }
-    CORNU__TRY(cornu__track_all(model, outputs.metrics, outputs.weighted_metrics,
+    CORNU__TRY(cornu__track_all(model, outputs->metrics, outputs->weighted_metrics,
                                 config->gradient_norm));
-    const CornuStrategy *strategy = config->device ? NULL : cornu_strategy_in_scope();
-    CornuDevice *device = cornu__model_choose_device(model, strategy
-                                                     ? cornu_strategy_device(strategy)
-                                                     : config->device);
-    if (!device) return cornu_error_take();
     cornu__device_keep(&model->device, device);
     model->steps_per_execution = config->steps_per_execution ? config->steps_per_execution
                                : strategy ? cornu_strategy_iterations_per_loop(strategy) : 1;
@@ -335,6 +319,38 @@ static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *opt
     CORNU__TRY(cornu__model_list_weights(model));   /* layers may have more since */
     model->compiled = true;
     return model->base.built ? cornu__model_make_variables(model) : CORNU_OK;
+}
+
+/* What is refused is refused before the model is changed, which stays compiled as it was. A later
+ * failure leaves it uncompiled; but where a device had no room the model is compiled, and its next
+ * step asks for it again. Takes all arguments, also on failure. */
+static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *optimizer)
+{
+    CornuModel          *model = config->model;
+    Outputs              outputs = { 0 };
+    const CornuStrategy *strategy = config->device ? NULL : cornu_strategy_in_scope();
+    CornuDevice         *device = NULL;
+    CornuStatus          status = check_settings(model, config);
+    if (!status)
+        status = config->outputs[0].name ? find_outputs(model, config, &outputs)
+                                         : order_outputs(model, config, &outputs);
+    if (!status) {
+        device = cornu__model_choose_device(model, strategy ? cornu_strategy_device(strategy)
+                                                            : config->device);
+        status = device ? cornu__model_check_device(model, device) : cornu_error_take();
+    }
+    if (status) {
+        free_given(config, optimizer);
+        return status;
+    }
+    optimizer->taken = true;
+    cornu__model_free_compiled(model);
+    model->optimizer = optimizer;
+    status = make_compiled(model, config, &outputs, device, strategy);
+    const bool waits = status == CORNU_ERR_MEMORY && model->compiled;
+    if (waits) model->when_compiled->advise(model, NULL, NULL);
+    else if (status) cornu__model_free_compiled(model);
+    return status;
 }
 
 CornuStatus cornu_compile_from(const CornuCompileConfig *config)
@@ -352,8 +368,6 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config)
         return status;
     }
     status = compile(&given, optimizer);
-    if (status == CORNU_ERR_MEMORY && model && model->compiled)
-        model->when_compiled->advise(model, NULL, NULL);
     cornu__model_leave(model);
     return status;
 }

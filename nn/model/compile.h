@@ -80,7 +80,9 @@ typedef struct {
 /* Takes optimizer, losses and metrics, applies the precision policies of the layers (policy.h), and
  * moves the weights to the device. If a layer computes in f16, the optimizer scales the loss.
  * Compiling again starts with a new optimizer and keeps the weights. Arguments are taken even on
- * failure.
+ * failure. What is refused, as an argument or a layout that does not fit, leaves the model compiled
+ * as it was. After CORNU_ERR_MEMORY it is compiled, and the next step asks for the memory again;
+ * after any other failure it is not compiled any more, and has its weights.
  *
  * Which weights are trainable (cornu_layer_set_trainable) is read when the first training step is
  * made, as in Keras: layers may be frozen between compiling and training. Later changes count once

@@ -264,6 +264,9 @@ CornuStatus cornu__model_make_variables(CornuModel *model);
 /* CORNU_ERR_ARGUMENT for a layout of the device, whose variables have been made, that was for none
  * of the model's weights: a mistake, as of a name. */
 CornuStatus cornu__model_check_layouts(const CornuModel *model, const CornuDevice *device);
+/* What of moving the model there is known before anything is changed: as
+ * cornu__layer_check_move of its layers and, if it is built, the above. */
+CornuStatus cornu__model_check_device(const CornuModel *model, const CornuDevice *device);
 
 /* What is trainable is read when the first training step is made; and before that wherever the
  * optimizer's variables are listed. */

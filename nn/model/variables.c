@@ -68,6 +68,13 @@ CornuStatus cornu__model_check_layouts(const CornuModel *model, const CornuDevic
                        count > 0 ? cornu_model_weight(model, 0)->path : "dense/kernel");
 }
 
+CornuStatus cornu__model_check_device(const CornuModel *model, const CornuDevice *device)
+{
+    for (int i = 0; i < model->base.inner_count; i++)
+        CORNU__TRY(cornu__layer_check_move(model->base.inner[i], device, model->ready));
+    return model->base.built ? cornu__model_check_layouts(model, device) : CORNU_OK;
+}
+
 CornuStatus cornu__model_make_variables(CornuModel *model)
 {
     CORNU__TRY(cornu__model_apply_policy(model));
