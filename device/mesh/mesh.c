@@ -15,6 +15,9 @@ CornuStatus cornu_mesh_check(const CornuMesh *mesh)
         if (!*name || !memchr(name, 0, CORNU_MESH_NAME))
             return cornu__fail(CORNU_ERR_ARGUMENT, "axis %d of the mesh: expected a name of 1 to "
                                "%d characters", i, CORNU_MESH_NAME - 1);
+        if (strchr(name, '+'))   /* joins axes in layouts */
+            return cornu__fail(CORNU_ERR_ARGUMENT, "an axis of the mesh is called %s, expected a "
+                               "name without +", name);
         if (cornu_mesh_axis(mesh, name) != i)
             return cornu__fail(CORNU_ERR_ARGUMENT, "two axes of the mesh are called %s", name);
         if (mesh->extent[i] < 1 || (shards *= mesh->extent[i]) > CORNU_MAX_SHARDS)

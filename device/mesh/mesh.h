@@ -31,7 +31,7 @@ typedef struct {
 } CornuMesh;
 
 /* CORNU_ERR_ARGUMENT for extents below 1, more shards than CORNU_MAX_SHARDS, names that are empty
- * or equal. */
+ * or equal, or have a "+", which joins axes in layouts. */
 CornuStatus cornu_mesh_check(const CornuMesh *mesh);
 
 /* The product of the extents of these axes. */

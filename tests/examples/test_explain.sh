@@ -93,7 +93,10 @@ check "the JSON has it, too" grep -q '"slice": "f32 (576, 32)"' mesh.json
 explain mnist_cnn --mesh auto --profile v5e-8 --batch-size 64
 check "a mesh is chosen, and told of in five lines" [ "$(wc -l <out)" = 5 ]
 check "beside data parallelism" says '^Data parallelism [0-9.]* ms'
-explain mnist_cnn --mesh batch=1,model=8 --batch-size 64
+explain mnist_cnn --mesh batch=2,model=4 --batch-size 64
+check "without layouts it is cut as by cornu train" says '^dense/kernel  *f32 (576, 64)  *(model, -)  *(144, 64) '
+check "and the layer before" says '^conv2d_2/kernel  *f32 (3, 3, 64, 64)  *(-, -, -, model)  *(3, 3, 64, 16) '
+explain mnist_cnn --mesh batch=1,model=8 --layout auto --batch-size 64
 check "layouts are chosen for a mesh" says '^1\. (batch=1, model=8) [0-9.]* ms'
 check "and shown" says '^mnist_cnn on the mesh (batch=1, model=8)'
 check "a mesh has axes and shards" fails_with 'expected AXIS=SHARDS, such as model=4' --mesh batch=x
@@ -103,6 +106,11 @@ check "layouts name axes of it" fails_with 'has no axis "m"' --mesh batch=8 --la
 check "and weights" fails_with 'is for none of its 10' --mesh batch=8 --layout tense/kernel=batch
 check "what is chosen is not given" fails_with 'expected only one of them' --mesh auto --layout dense/kernel=model
 check "a mesh has its own shards" fails_with 'expected only one of them' --mesh batch=8 --shards 8
+for flag in --check --remat --all "--scaling 8"; do
+    check "the page of a mesh is no other: $flag" fails_with "--mesh and --[a-z]*: expected only one" \
+        --mesh batch=2,model=4 $flag
+done
+check "a mesh cuts something" fails_with 'expected batch=1,model=2' --mesh model=2
 check "a mesh is of TPUs" fails_with 'expected --device tpu' --mesh batch=8 --device reference
 
 explain mnist_cnn --device cpu --batch-size 32 --steps 2 --all --json cpu.json

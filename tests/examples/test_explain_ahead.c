@@ -1,4 +1,5 @@
 /* Names of topologies, and the table where nothing is known: statics of ahead.c. */
+#include "../../examples/cornu/common/refuse.c" /* NOLINT(bugprone-suspicious-include) */
 #include "../../examples/cornu/explain/ahead.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>

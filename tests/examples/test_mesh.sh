@@ -144,10 +144,32 @@ scales() {
 }
 check "compare --scaling: in 1 and 2 processes the same weights" scales
 
+# ---- What explain says ----
+
+# The layouts that explain shows are those that are trained by: as many weights are cut.
+explained() { # explained ARGUMENT...: the number of weights whose layout is not "whole"
+    "$programs/cornu" explain mnist_cnn --batch-size 32 "$@" 2>err |
+        sed -n '/^weight /,/^A shard has/p' | grep -c '(.*(.*model'
+}
+as_trained() {
+    for mesh in batch=2,model=2 batch=1,model=4 model=2,batch=2; do
+        train $small --mesh $mesh "$@" && says ": $(explained --mesh $mesh "$@") layout" || return 1
+    done
+}
+check "explain shows what train does" as_trained
+check "and with layouts of one's own" as_trained --layout dense/kernel=,model --layout dense/bias=model
+check "by columns, and the rows of the next one" eval '[ "$(explained --mesh batch=1,model=4)" -ge 6 ]'
+other_names() { train $small --mesh x=2,y=2 && says '; the rows of a batch are dealt over x'; }
+check "it is said where the rows go, if no axis is called batch" other_names
+
 # ---- Refused ----
 
 check "a mesh that is none" refuses '--mesh: "model", expected AXIS=SHARDS, such as model=4' $small --mesh batch=2,model
 check "too many shards" refuses 'AXIS=SHARDS' $small --mesh batch=2,model=4000
+check "a plus joins axes" refuses 'called a+b, expected a name without +' $small --mesh batch=2,a+b=2
+check "an axis called model alone cuts nothing" \
+    refuses '--mesh model=2: without an axis called batch the first one, model, would share each batch' \
+    $small --mesh model=2
 check "an axis twice" refuses 'two axes of the mesh are called batch' $small --mesh batch=2,batch=4
 check "too many axes" refuses 'more than 4 axes' $small --mesh a=1,b=1,c=1,d=1,e=1
 check "other shards" \

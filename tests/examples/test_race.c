@@ -1,6 +1,7 @@
 /* Races of devices: who begins with what, whose turn it is, and what is said about it in tables, in
  * the file and in the picture. */
 #include "../../examples/cornu/common/mesh_flags.c"   /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/common/refuse.c"       /* NOLINT(bugprone-suspicious-include) */
 #include "../../examples/cornu/compare/race.c"        /* NOLINT(bugprone-suspicious-include) */
 #include "../../examples/cornu/compare/race_report.c" /* NOLINT(bugprone-suspicious-include) */
 #include "../../examples/cornu/compare/energy.c"      /* NOLINT(bugprone-suspicious-include) */

@@ -1,5 +1,6 @@
 /* What races cost: counters of energy in a folder made here, prices, targets, advice. */
 #include "../../examples/cornu/common/mesh_flags.c"   /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/common/refuse.c"       /* NOLINT(bugprone-suspicious-include) */
 #include "../../examples/cornu/compare/energy.c"      /* NOLINT(bugprone-suspicious-include) */
 #include "../../examples/cornu/compare/race.c"        /* NOLINT(bugprone-suspicious-include) */
 #include "../../examples/cornu/compare/race_advice.c" /* NOLINT(bugprone-suspicious-include) */

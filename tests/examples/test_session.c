@@ -4,6 +4,7 @@
 #include "../../examples/cornu/common/mesh_flags.c" /* NOLINT(bugprone-suspicious-include) */
 #include "../../examples/cornu/common/options.c"    /* NOLINT(bugprone-suspicious-include) */
 #include "../../examples/cornu/common/pictures.c"   /* NOLINT(bugprone-suspicious-include) */
+#include "../../examples/cornu/common/refuse.c"     /* NOLINT(bugprone-suspicious-include) */
 #include "../../examples/cornu/common/session.c"    /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>

@@ -36,7 +36,12 @@ CornuStatus mesh_read(const char *text, CornuMesh *mesh)
         mesh->axes++;
         at = at[length] ? at + length + 1 : NULL;
     }
-    return options_blame(cornu_mesh_check(mesh));
+    if (cornu_mesh_check(mesh)) return options_blame(cornu_error_status());
+    if (cornu_mesh_axis(mesh, "batch") < 0 && mesh->axes && !strcmp(mesh->name[0], "model"))
+        return options_refuse("--mesh %s: without an axis called batch the first one, model, would "
+                              "share each batch and cut no weight; expected batch=1,%s", text,
+                              text);
+    return CORNU_OK;
 }
 
 int mesh_shards(const Options *options)
@@ -73,21 +78,31 @@ static CornuStatus read_layout(char *text, CornuLayoutRow *row)
     return CORNU_OK;
 }
 
-CornuStatus mesh_read_layouts(const OptionTexts *given, MeshLayouts *to)
+static CornuStatus read_layouts(const OptionTexts *given, MeshLayouts *to)
 {
     CornuStatus status = CORNU_OK;
-    *to = (MeshLayouts){ .text = { NULL } };
     for (int i = 0; i < given->count && !status; i++) {
         to->text[i] = strdup(given->text[i]);
-        status = to->text[i] ? read_layout(to->text[i], &to->rows[i])
+        status = to->text[i] ? read_layout(to->text[i], &to->own[i])
                              : cornu_error_set(CORNU_ERR_MEMORY, "no memory for --layout");
     }
+    to->rows = to->own;
     return status;
+}
+
+CornuStatus mesh_layouts(const OptionTexts *given, const CornuModel *model, CornuMesh mesh,
+                         MeshLayouts *to)
+{
+    *to = (MeshLayouts){ .rows = NULL };
+    if (given->count) return read_layouts(given, to);
+    to->rows = to->by_class = cornu_default_layout(model, mesh);
+    return to->rows ? CORNU_OK : cornu_error_status();
 }
 
 void mesh_free_layouts(MeshLayouts *layouts)
 {
     for (int i = 0; i < OPTION_MAX_TEXTS; i++) free(layouts->text[i]);
+    cornu_layout_free(layouts->by_class);
 }
 
 /* ---- Both ---- */
@@ -95,7 +110,7 @@ void mesh_free_layouts(MeshLayouts *layouts)
 CornuStatus mesh_check(const Options *options)
 {
     CornuMesh   mesh;
-    MeshLayouts layouts = { .text = { NULL } };
+    MeshLayouts layouts = { .rows = NULL };
     if (!options->mesh)
         return options->layout.count == 0 ? CORNU_OK
             : options_refuse("--layout %s is of a mesh, expected --mesh "
@@ -107,7 +122,7 @@ CornuStatus mesh_check(const Options *options)
         return options_refuse("--mesh %s has %d shards and --shards is %lld, "
                               "expected the same number, or one of both flags", options->mesh,
                               shards, (long long)options->shards);
-    status = mesh_read_layouts(&options->layout, &layouts);
+    status = read_layouts(&options->layout, &layouts);
     mesh_free_layouts(&layouts);
     return status;
 }
@@ -125,29 +140,27 @@ static void say(const Options *options, const CornuMesh *mesh, const CornuLayout
     CornuMeshText text;
     int           count = 0;
     while (rows[count].pattern) count++;
-    if (!said)
-        printf("Mesh %s: %d layout%s for the %d weights of %s%s\n", cornu_mesh_print(&text, mesh),
-               count, count == 1 ? "" : "s", cornu_model_weight_count(model),
-               cornu_model_name(model), options->fully_sharded ? ", fully sharded" : "");
+    if (said) return;
     said = true;
+    printf("Mesh %s: %d layout%s for the %d weights of %s%s", cornu_mesh_print(&text, mesh), count,
+           count == 1 ? "" : "s", cornu_model_weight_count(model), cornu_model_name(model),
+           options->fully_sharded ? ", fully sharded" : "");
+    if (cornu_mesh_axis(mesh, "batch") < 0)
+        printf("; the rows of a batch are dealt over %s", mesh->name[0]);
+    putchar('\n');
 }
 
 CornuStatus mesh_lay_out(const Options *options, const CornuModel *model, CornuDevice *device)
 {
     if (!mesh_is_given(options)) return CORNU_OK;
-    CornuMesh       mesh;
-    MeshLayouts     layouts = { .text = { NULL } };
-    CornuLayoutRow *chosen = NULL;
-    CornuStatus     status = mesh_read(options->mesh, &mesh);
+    CornuMesh   mesh;
+    MeshLayouts layouts = { .rows = NULL };
+    CornuStatus status = mesh_read(options->mesh, &mesh);
     if (!options->mesh) mesh = (CornuMesh){ 1, { cornu_device_shards(device) }, { "batch" } };
-    if (!status) status = mesh_read_layouts(&options->layout, &layouts);
-    if (!status && !options->layout.count && !(chosen = cornu_default_layout(model, mesh)))
-        status = cornu_error_take();
-    const CornuLayoutRow *rows = chosen ? chosen : layouts.rows;
-    if (!status) status = cornu_device_set_mesh(device, &mesh, NULL, rows);
+    if (!status) status = mesh_layouts(&options->layout, model, mesh, &layouts);
+    if (!status) status = cornu_device_set_mesh(device, &mesh, NULL, layouts.rows);
     if (!status && options->fully_sharded) status = cornu_device_shard_fully(device);
-    if (!status) say(options, &mesh, rows, model);
-    cornu_layout_free(chosen);
+    if (!status) say(options, &mesh, layouts.rows, model);
     mesh_free_layouts(&layouts);
     return mesh_blame(options, status);
 }

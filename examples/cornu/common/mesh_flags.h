@@ -8,7 +8,8 @@
  *     --fully-sharded                         weights are cut over the axis of the batch as well;
  *                                             without --mesh it is the only one, of all shards
  *
- * Without --layout the model is cut as cornu_default_layout says.
+ * Without --layout the model is cut as cornu_default_layout says. The rows of a batch are dealt over
+ * the axis "batch", else the first one, which then is not called "model".
  */
 #ifndef CORNU_EXAMPLES_MESH_FLAGS_H
 #define CORNU_EXAMPLES_MESH_FLAGS_H
@@ -24,14 +25,16 @@ CornuStatus mesh_check(const Options *options);
 /* The value of --mesh, or none without axes for NULL. */
 CornuStatus mesh_read(const char *text, CornuMesh *mesh);
 
-/* A row for each --layout, whose strings are in `text`. */
+/* The rows of the layout map that --layout, or its absence, means: for all commands the same. */
 typedef struct {
-    CornuLayoutRow rows[OPTION_MAX_TEXTS + 1];
-    char          *text[OPTION_MAX_TEXTS];
+    const CornuLayoutRow *rows;
+    CornuLayoutRow       *by_class, own[OPTION_MAX_TEXTS + 1];
+    char                 *text[OPTION_MAX_TEXTS];   /* the strings of own[] */
 } MeshLayouts;
 
 /* Free them also after a failure. */
-CornuStatus mesh_read_layouts(const OptionTexts *given, MeshLayouts *to);
+CornuStatus mesh_layouts(const OptionTexts *given, const CornuModel *model, CornuMesh mesh,
+                         MeshLayouts *to);
 void        mesh_free_layouts(MeshLayouts *layouts);
 
 /* The number of shards of --mesh; 0 without. */

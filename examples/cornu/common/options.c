@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -556,26 +555,4 @@ int options_parse(Options *options, const Program *program, int argc, char **arg
         return bad_usage(&table);
     }
     return check_arguments(&table, options);
-}
-
-/* ---- Refusals ---- */
-
-static char refusal[1200];
-
-bool options_refused(void) { return *refusal && !strcmp(cornu_error_message(), refusal); }
-
-CornuStatus options_blame(CornuStatus status)
-{
-    if (status) snprintf(refusal, sizeof refusal, "%s", cornu_error_message());
-    return status;
-}
-
-CornuStatus options_refuse(const char *format, ...)
-{
-    char    message[sizeof refusal];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    return options_blame(cornu_error_set(CORNU_ERR_ARGUMENT, "%s", message));
 }

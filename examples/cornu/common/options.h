@@ -15,6 +15,8 @@
 
 #include <cornu/cornu.h>
 
+#include "refuse.h"
+
 enum { OPTION_MAX_TEXTS = 64 };
 
 /* Of a flag that may be given several times. */
@@ -108,17 +110,6 @@ typedef struct {
  * which lists the flags for a shell; 2 after a message on what was expected and what came. Messages
  * call the program as argv[0] does. Values point into argv. */
 int options_parse(Options *options, const Program *program, int argc, char **argv);
-
-enum { OPTIONS_BAD_USAGE = 2 };   /* the exit status */
-
-/* A value of a flag that cannot be, or flags that do not go together, found after options_parse:
- * CORNU_ERR_ARGUMENT with this message, and the program ends with status 2 (session_end), after
- * which cornu run does not start it again. */
-CornuStatus options_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Likewise where the library refused what a flag says: its failure. CORNU_OK stays that. */
-CornuStatus options_blame(CornuStatus status);
-/* Whether the last message is of such a failure. */
-bool        options_refused(void);
 
 /* Translates a message of the library, which names fields of configs, to the program's flags: if
  * the program has that flag, ".batch_size is 0" becomes "--batch-size is 0", and ".data =

@@ -92,7 +92,12 @@ static CornuStatus run(Options *options, Flags *flags)
 {
     Subject subject;
     if (flags->json && cornu_file_check(flags->json)) return cornu_error_status();
-    if (explain_mesh_check(&flags->mesh, options)) return cornu_error_status();
+    const char *ignored = flags->check        ? "check"
+                        : flags->config.remat ? "remat"
+                        : flags->all          ? "all"
+                        : flags->topology     ? "topology"
+                        : flags->scaling      ? "scaling" : NULL;
+    if (explain_mesh_check(&flags->mesh, options, ignored)) return cornu_error_status();
     if (subject_find(&subject, options->arguments[0])) return cornu_error_status();
     if (flags->topology) {
         if (explain_topology_device(options->device, flags->topology, flags->device,
@@ -151,8 +156,8 @@ int command_explain(int argc, char **argv)
           "it cuts weights, what shards exchange; auto: the best meshes and layouts", 0, 0, NULL },
         { "layout", OPTION_TEXTS, &flags.mesh.layouts, "PATTERN=AXIS,...",
           "with --mesh: the axes of the mesh that cut those of weights of this name, or in whose "
-          "names the regular expression is found, such as dense/kernel=,model; default those that "
-          "make the modelled step shortest", 0, 0, NULL },
+          "names the regular expression is found, such as dense/kernel=,model; auto: those that "
+          "make the modelled step shortest; default those of cornu train", 0, 0, NULL },
         { "profile", OPTION_TEXT, &flags.mesh.profile, "NAME",
           "with --mesh: the TPU; default that of --device, else v3-8", 0, 0, NULL },
         { "json", OPTION_TEXT, &flags.json, "FILE", "write everything as JSON", 0, 0, NULL },

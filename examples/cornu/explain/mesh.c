@@ -10,6 +10,11 @@
 
 static bool is_auto(const MeshFlags *flags) { return !strcmp(flags->mesh, "auto"); }
 
+static bool is_layout_auto(const MeshFlags *flags)
+{
+    return flags->layouts.count == 1 && !strcmp(flags->layouts.text[0], "auto");
+}
+
 /* "v3-8" of --profile, or of --device tpu:v3-8. */
 static const char *profile_of(const MeshFlags *flags, const Options *options)
 {
@@ -17,13 +22,16 @@ static const char *profile_of(const MeshFlags *flags, const Options *options)
     return flags->profile ? flags->profile : colon ? colon + 1 : "v3-8";
 }
 
-CornuStatus explain_mesh_check(const MeshFlags *flags, const Options *options)
+CornuStatus explain_mesh_check(const MeshFlags *flags, const Options *options,
+                               const char *ignored)
 {
     CornuMesh mesh;
     if (!flags->mesh && (flags->layouts.count || flags->profile))
         return options_refuse("--%s without --mesh: expected both",
                               flags->profile ? "profile" : "layout");
     if (!flags->mesh) return CORNU_OK;
+    if (ignored)
+        return options_refuse("--mesh and --%s: expected only one of them", ignored);
     if (is_auto(flags) && flags->layouts.count)
         return options_refuse("--mesh auto and --layout: expected only one of "
                               "them");
@@ -97,11 +105,12 @@ CornuStatus explain_mesh(const MeshFlags *flags, const Options *options,
                          const CornuExplainConfig *config)
 {
     CornuMesh   mesh = { .axes = 0 };
-    MeshLayouts layouts = { .text = { NULL } };
+    MeshLayouts layouts = { .rows = NULL };
     if (!is_auto(flags) && mesh_read(flags->mesh, &mesh)) return cornu_error_status();
-    if (!flags->layouts.count) return show_chosen(flags, options, config, mesh);
-    CornuStatus status = mesh_read_layouts(&flags->layouts, &layouts);
+    if (is_auto(flags) || is_layout_auto(flags)) return show_chosen(flags, options, config, mesh);
+    CornuStatus status = mesh_layouts(&flags->layouts, config->model, mesh, &layouts);
     if (!status) status = show(flags, options, config, mesh, layouts.rows, true);
     mesh_free_layouts(&layouts);
-    return status;
+    return status == CORNU_ERR_ARGUMENT || status == CORNU_ERR_SHAPE ? options_blame(status)
+                                                                     : status;
 }
