@@ -4,7 +4,7 @@
  *     cornu_compile(model, .optimizer = cornu_adam(.learning_rate = 1e-3), …)
  *     cornu_compile(model, .optimizer = cornu_optimizer("rmsprop"), …)
  *
- * A step clips the gradients, sums them over the shards, decays the weights, updates them, applies
+ * A step sums the gradients over the shards, clips them, decays the weights, updates them, applies
  * their constraints and counts the iteration. All weights are packed into one flat variable;
  * gradients and slots have the same layout: each shard sums one slice of the gradients and updates
  * that slice of the weights with its slice of the slots; the slices are gathered into the new

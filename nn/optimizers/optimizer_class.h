@@ -25,8 +25,8 @@ enum { CORNU_MAX_EXCLUDED = 16 };
 
 #define CORNU_OPTIMIZER_ARGUMENTS_AFTER_DECAY                                            \
                                     /* At most one of the three may be given. They    */ \
-                                    /* clip a shard's gradients before the sum, but   */ \
-                                    /* accumulated gradients after it.                */ \
+                                    /* clip what is applied: the sum over shards, or  */ \
+                                    /* the mean of the steps that are accumulated.    */ \
     double         clipnorm;        /* largest norm of each gradient                  */ \
     double         clipvalue;       /* largest absolute value of each element         */ \
     double         global_clipnorm; /* largest norm of all gradients together         */ \

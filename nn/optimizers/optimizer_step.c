@@ -1,4 +1,4 @@
-/* One step of an optimizer: gradients clipped, summed over the shards, accumulated, applied. */
+/* One step of an optimizer: gradients summed over the shards, accumulated, clipped, applied. */
 #include "optimizer_internal.h"
 
 /* ---- The learning rate ---- */
@@ -37,10 +37,6 @@ CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, doubl
     return status;
 }
 
-/* ---- Clipping ---- */
-
-static CornuTensor *sum_of_squares(CornuTensor *x) { return cornu_op_sum(cornu_op_square(x)); }
-
 /* The sum of `of` over the buckets' tensors, always added in the same order. */
 static CornuTensor *sum_over_buckets(const CornuOptimizer *optimizer, CornuTensor *const *x,
                                      CornuTensor *(*of)(CornuTensor *x))
@@ -48,6 +44,90 @@ static CornuTensor *sum_over_buckets(const CornuOptimizer *optimizer, CornuTenso
     CornuTensor *sum = of(x[0]);
     for (int b = 1; b < optimizer->bucket_count; b++) sum = cornu_op_add(sum, of(x[b]));
     return sum;
+}
+
+/* ---- Shards ---- */
+
+/* A shard's loss is a part of the mean over all shards: in groups, or without the mean, it has a
+ * larger weight. */
+static double weight_of_loss(const CornuOptimizer *optimizer)
+{
+    const int shards = cornu__optimizer_shards(optimizer);
+    const int together = cornu__optimizer_has_groups(optimizer) ? optimizer->groups.size : shards;
+    return (double)shards / (optimizer->reduction == CORNU_SUM ? 1 : together);
+}
+
+/* What is to be applied: for each bucket a gradient and, of a sparse one, the rows it is for. */
+typedef struct {
+    CornuTensor **g, **rows;
+} Gradients;
+
+/* Sums the gradients of bucket b over the shards: the slice that this shard will apply; in groups
+ * all of them. */
+static CornuTensor *reduce_over_shards(const CornuOptimizer *optimizer, int b,
+                                       const Gradients *gradients)
+{
+    CornuTensor *g = gradients->g[b];
+    if (!g) return NULL;
+    if (optimizer->buckets[b].sparse)
+        return cornu__sparse_reduce(optimizer->buckets[b].weights, g, &gradients->rows[b]);
+    if (optimizer->buckets[b].cut) return cornu_tensor_varies(g) ? cornu_op_all_reduce(g) : g;
+    if (cornu__optimizer_has_groups(optimizer))
+        return cornu_op_all_reduce_in(g, &optimizer->groups);
+    return cornu_tensor_varies(g) ? cornu_op_reduce_scatter(g, NULL)
+                                  : cornu_op_shard_slice(g, NULL);
+}
+
+/* Whether each shard updates all of the bucket: in groups, or as far as a graph sees of what the
+ * mesh cuts. */
+static bool is_whole(const CornuOptimizer *optimizer, const CornuBucket *bucket)
+{
+    return cornu__is_alone(bucket) || cornu__optimizer_has_groups(optimizer);
+}
+
+/* The slice that this shard updates, and the whole from the slices. */
+static CornuTensor *slice_of(const CornuOptimizer *optimizer, const CornuBucket *bucket,
+                             CornuTensor *whole)
+{
+    return is_whole(optimizer, bucket) ? whole : cornu_op_shard_slice(whole, NULL);
+}
+
+static CornuTensor *gathered(const CornuOptimizer *optimizer, const CornuBucket *bucket,
+                             CornuTensor *slice)
+{
+    return is_whole(optimizer, bucket) ? slice : cornu_op_all_gather(slice, NULL);
+}
+
+/* ---- Clipping ---- */
+
+static CornuTensor *sum_of_squares(CornuTensor *x) { return cornu_op_sum(cornu_op_square(x)); }
+
+/* The sum of squares of all gradients, of which each shard has slices, or in groups the whole. */
+static CornuTensor *squares_over_shards(const CornuOptimizer *optimizer, CornuTensor *const *g)
+{
+    CornuTensor *slices = NULL, *common = NULL;
+    for (int b = 0; b < optimizer->bucket_count; b++) {
+        CornuTensor  *squares = sum_of_squares(g[b]);
+        const bool    whole = squares && cornu__is_alone(&optimizer->buckets[b]) &&
+                              !cornu_tensor_varies(squares);
+        CornuTensor **to = whole ? &common : &slices;
+        *to = *to ? cornu_op_add(*to, squares) : squares;
+    }
+    if (!slices) return common;
+    slices = cornu_op_all_reduce(slices);
+    if (cornu__optimizer_has_groups(optimizer))
+        slices = cornu_op_scale(slices, 1.0 / cornu__optimizer_shards(optimizer));
+    return common ? cornu_op_add(slices, common) : slices;
+}
+
+/* The norm that is clipped: with groups that of the shard's own. */
+static CornuTensor *global_norm(const CornuOptimizer *optimizer, CornuTensor *const *g)
+{
+    bool sliced = false;
+    for (int b = 0; b < optimizer->bucket_count; b++)
+        sliced |= g[b] && cornu_tensor_varies(g[b]) && !cornu__optimizer_has_groups(optimizer);
+    return cornu_op_sqrt(sliced ? squares_over_shards(optimizer, g)
+                                : sum_over_buckets(optimizer, g, sum_of_squares));
 }
 
 /* x limit / max(norm, limit): at most this norm */
@@ -90,76 +170,26 @@ static CornuTensor *limit_own_norm(const CornuOptimizer *optimizer, int i, Cornu
     return limit_norm(part, norm_of(part), optimizer->clipnorm);
 }
 
-static bool clips(const CornuOptimizer *optimizer)
+/* Clips each weight's gradient: of a pack whole, as slices do not end where weights do. */
+static CornuTensor *limit_each(const CornuOptimizer *optimizer, const CornuBucket *bucket,
+                               CornuTensor *slice)
 {
-    return optimizer->clipnorm > 0.0 || optimizer->global_clipnorm > 0.0 ||
-           optimizer->clipvalue > 0.0;
+    CornuTensor *whole = gathered(optimizer, bucket, slice);
+    return slice_of(optimizer, bucket, each(optimizer, bucket, whole, limit_own_norm));
 }
 
-/* Clips the gradients of each bucket. */
+/* Clips what this shard applies of the gradients of each bucket: sums over the shards, as Keras
+ * clips after its strategies have aggregated. */
 static void clip(const CornuOptimizer *optimizer, CornuTensor **g)
 {
-    CornuTensor *norm = optimizer->global_clipnorm > 0.0
-                      ? cornu_op_sqrt(sum_over_buckets(optimizer, g, sum_of_squares)) : NULL;
+    CornuTensor *norm = optimizer->global_clipnorm > 0.0 ? global_norm(optimizer, g) : NULL;
     for (int b = 0; b < optimizer->bucket_count; b++)
         if (optimizer->clipnorm > 0.0)
-            g[b] = each(optimizer, &optimizer->buckets[b], g[b], limit_own_norm);
+            g[b] = limit_each(optimizer, &optimizer->buckets[b], g[b]);
         else if (optimizer->global_clipnorm > 0.0)
             g[b] = limit_global_norm(g[b], norm, optimizer->global_clipnorm);
         else if (optimizer->clipvalue > 0.0)
             g[b] = cornu_op_clip(g[b], -optimizer->clipvalue, optimizer->clipvalue);
-}
-
-/* ---- Shards ---- */
-
-/* A shard's loss is a part of the mean over all shards: in groups, or without the mean, it has a
- * larger weight. */
-static double weight_of_loss(const CornuOptimizer *optimizer)
-{
-    const int shards = cornu__optimizer_shards(optimizer);
-    const int together = cornu__optimizer_has_groups(optimizer) ? optimizer->groups.size : shards;
-    return (double)shards / (optimizer->reduction == CORNU_SUM ? 1 : together);
-}
-
-/* What is to be applied: for each bucket a gradient and, of a sparse one, the rows it is for. */
-typedef struct {
-    CornuTensor **g, **rows;
-} Gradients;
-
-/* Sums the gradients of bucket b over the shards: the slice that this shard will apply; in groups
- * all of them. */
-static CornuTensor *reduce_over_shards(const CornuOptimizer *optimizer, int b,
-                                       const Gradients *gradients)
-{
-    CornuTensor *g = gradients->g[b];
-    if (!g) return NULL;
-    if (optimizer->buckets[b].sparse)
-        return cornu__sparse_reduce(optimizer->buckets[b].weights, g, &gradients->rows[b]);
-    if (optimizer->buckets[b].cut) return cornu_tensor_varies(g) ? cornu_op_all_reduce(g) : g;
-    if (cornu__optimizer_has_groups(optimizer))
-        return cornu_op_all_reduce_in(g, &optimizer->groups);
-    return cornu_tensor_varies(g) ? cornu_op_reduce_scatter(g, NULL)
-                                  : cornu_op_shard_slice(g, NULL);
-}
-
-/* Whether each shard updates all of the bucket: in groups, or as far as a graph sees of what the
- * mesh cuts. */
-static bool is_whole(const CornuOptimizer *optimizer, const CornuBucket *bucket)
-{
-    return bucket->cut || cornu__optimizer_has_groups(optimizer);
-}
-
-/* The slice that this shard updates, and the whole from the slices. */
-static CornuTensor *slice_of(const CornuOptimizer *optimizer, const CornuBucket *bucket,
-                             CornuTensor *whole)
-{
-    return is_whole(optimizer, bucket) ? whole : cornu_op_shard_slice(whole, NULL);
-}
-
-static CornuTensor *gathered(const CornuOptimizer *optimizer, const CornuBucket *bucket,
-                             CornuTensor *slice)
-{
-    return is_whole(optimizer, bucket) ? slice : cornu_op_all_gather(slice, NULL);
 }
 
 /* ---- Loss scaling ---- */
@@ -280,24 +310,15 @@ static CornuTensor *accumulated(const CornuOptimizer *optimizer, CornuGraph *gra
 }
 
 /* Replaces the gradients of each bucket by those that this shard applies. Accumulation comes after
- * the sum over shards, so that no part of it is a shard's own and files hold all of it; clipping
- * then needs it whole. */
+ * the sum over shards, so that no part of it is a shard's own and files hold all of it. */
 static void reduce_gradients(const CornuOptimizer *optimizer, CornuGraph *graph,
                              const Gradients *gradients, CornuTensor *last, CornuTensor *finite)
 {
-    const int     count = optimizer->bucket_count;
     CornuTensor **g = gradients->g;
-    if (!last) {
-        clip(optimizer, g);
-        for (int b = 0; b < count; b++) g[b] = reduce_over_shards(optimizer, b, gradients);
-        return;
-    }
-    for (int b = 0; b < count; b++)
-        g[b] = accumulated(optimizer, graph, b, gradients, last, finite);
-    if (!clips(optimizer)) return;
-    for (int b = 0; b < count; b++) g[b] = gathered(optimizer, &optimizer->buckets[b], g[b]);
+    for (int b = 0; b < optimizer->bucket_count; b++)
+        g[b] = last ? accumulated(optimizer, graph, b, gradients, last, finite)
+                    : reduce_over_shards(optimizer, b, gradients);
     clip(optimizer, g);
-    for (int b = 0; b < count; b++) g[b] = slice_of(optimizer, &optimizer->buckets[b], g[b]);
 }
 
 /* ---- Averages and constraints ---- */
@@ -546,26 +567,16 @@ CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
     return status;
 }
 
-/* The sum of squares of the gradients that all shards have together. Of packed gradients each shard
- * has a slice, in groups the whole. */
-static CornuTensor *squares_over_shards(const CornuOptimizer *optimizer, CornuGraph *graph,
-                                        const Gradients *gradients)
+/* The sum of squares of the gradients that are applied; with groups the mean of theirs. */
+static CornuTensor *squares_of_all(const CornuOptimizer *optimizer, CornuGraph *graph,
+                                   const Gradients *gradients)
 {
-    CornuTensor *packed_ones = NULL, *sum = NULL;
+    CornuTensor **g = gradients->g;
     for (int b = 0; b < optimizer->bucket_count; b++) {
-        gradients->g[b] = unscaled(optimizer, graph, gradients->g[b]);
-        CornuTensor  *squares = sum_of_squares(reduce_over_shards(optimizer, b, gradients));
-        if (!squares) return NULL;
-        const bool    common = cornu__is_alone(&optimizer->buckets[b]) &&
-                               !cornu_tensor_varies(squares);
-        CornuTensor **to = common ? &sum : &packed_ones;
-        *to = *to ? cornu_op_add(*to, squares) : squares;
+        g[b] = unscaled(optimizer, graph, g[b]);
+        g[b] = reduce_over_shards(optimizer, b, gradients);
     }
-    if (!packed_ones) return sum;
-    packed_ones = cornu_op_all_reduce(packed_ones);
-    if (cornu__optimizer_has_groups(optimizer))
-        packed_ones = cornu_op_scale(packed_ones, 1.0 / cornu__optimizer_shards(optimizer));
-    return sum ? cornu_op_add(packed_ones, sum) : packed_ones;
+    return squares_over_shards(optimizer, g);
 }
 
 CornuTensor *cornu_optimizer_gradient_norm(const CornuOptimizer *optimizer, CornuGraph *graph,
@@ -577,7 +588,7 @@ CornuTensor *cornu_optimizer_gradient_norm(const CornuOptimizer *optimizer, Corn
     if (optimizer->kind->composite)
         return optimizer->kind->composite->gradient_norm(optimizer, graph, gradients);
     const Gradients of_buckets = packed(optimizer, gradients);
-    CornuTensor    *squares = of_buckets.g ? squares_over_shards(optimizer, graph, &of_buckets)
+    CornuTensor    *squares = of_buckets.g ? squares_of_all(optimizer, graph, &of_buckets)
                                            : NULL;
     cornu__release(of_buckets.g);
     return cornu_op_sqrt(squares);

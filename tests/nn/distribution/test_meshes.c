@@ -47,7 +47,11 @@ static CornuModel *cnn(void)
 }
 
 static CornuOptimizer *adam(void) { return cornu_adam(); }
-static CornuOptimizer *adamw(void) { return cornu_adamw(.learning_rate = 1e-3); }
+/* Clipped by the norm of all shards' gradients together, as models/ trains it; here always. */
+static CornuOptimizer *adamw(void)
+{
+    return cornu_adamw(.learning_rate = 1e-3, .global_clipnorm = 0.1);
+}
 
 /* Of a filter's gradient, over all pixels; of a kernel's, over the hidden layer or the rows. */
 static const Network networks[] = {

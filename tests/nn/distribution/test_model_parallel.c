@@ -211,6 +211,11 @@ static CornuOptimizer *clipped(void)
     return cornu_sgd(.learning_rate = 0.2, .global_clipnorm = 0.5);
 }
 
+static CornuOptimizer *each_clipped(void)
+{
+    return cornu_sgd(.learning_rate = 0.2, .clipnorm = 0.1);
+}
+
 typedef struct {
     CornuModel           *(*layers)(void);
     CornuOptimizer       *(*optimizer)(void);
@@ -236,6 +241,7 @@ static const Case cases[] = {
     { looked_up, adam, table_rows, 2, 4, "cpu" }, { looked_up, sgd, table_features, 2, 4, "cpu" },
     { narrow_writer, sgd, writer_cut, 2, 4, "cpu" },
     { narrow_recurrent, sgd, recurrent_cut, 2, 4, "cpu" },
+    { gpt, each_clipped, gpt_cut, 2, 4, "cpu" }, { mlp, each_clipped, mlp_cut, 1, 8, "cpu" },
     { mlp, adam, mlp_outputs, 2, 4, "cpu" },    { mlp, clipped, mlp_outputs, 1, 8, "cpu" },
 };
 enum { CASES = sizeof cases / sizeof *cases };
