@@ -76,6 +76,7 @@ static CornuDevice *open_device(const CornuDeviceConfig *config)
         device->precision = config->precision;
         if (config->shard_memory) device->memory.capacity = config->shard_memory;
         device->processes = config->processes;
+        device->own_programs = config->own_programs;
         if (device->shards == 0) device->shards = 1;
         if (device->own.count == 0) device->own.count = device->shards;
         atomic_init(&device->owners, 1);
@@ -151,7 +152,7 @@ CornuDevice *cornu_device_open_like(const CornuDevice *device, int threads)
     CornuDevice *like = cornu_device_open(
         device->opened, .threads = threads ? threads : device->threads, .shards = device->shards,
         .precision = device->precision, .processes = device->processes,
-        .shard_memory = device->memory.capacity);
+        .own_programs = device->own_programs, .shard_memory = device->memory.capacity);
     if (!like) return NULL;
     like->mesh = device->mesh;
     like->data = device->data;
@@ -496,6 +497,9 @@ static CornuStatus check_buffer(const CornuExecutable *executable, const CornuBu
                                 CornuValue value)
 {
     if (!buffer) return cornu__fail(CORNU_ERR_ARGUMENT, "NULL, expected a buffer");
+    if (!cornu__buffer_is_here(buffer))
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s is of a pipeline's stage that other "
+                           "processes run, expected what this one has", buffer->held.name);
     if (buffer->device != executable->device)
         return cornu__fail(CORNU_ERR_DEVICE,
                            "the buffer belongs to another device (%s), expected the "

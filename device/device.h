@@ -47,6 +47,9 @@ typedef struct {
     CornuPrecision precision;   /* default CORNU_PRECISION_HIGHEST; others on tpu and pjrt */
     CornuProcesses *processes;  /* default none: this process owns all shards. Else on cpu and tpu
                                    each process owns some of them, at least one */
+    bool        own_programs;   /* with processes: each has all shards, and compiles and runs what
+                                   it likes, as stages of a pipeline do; no program exchanges
+                                   anything */
     int64_t     shard_memory;   /* bytes that a shard has; default the HBM of a replica of the
                                    profile, and on other devices unlimited */
 } CornuDeviceConfig;

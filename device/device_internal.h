@@ -54,6 +54,13 @@ typedef struct {
      * written, and all are read. */
     CornuStatus (*buffer_write)(CornuBuffer *buffer, int64_t first, CornuArray from);
     CornuStatus (*buffer_read)(const CornuBuffer *buffer, int64_t first, CornuArray to);
+    /* Its first element, where the host can use it while nothing runs. NULL: it cannot. */
+    void *(*buffer_data)(const CornuBuffer *buffer);
+    /* Where processes run programs of their own: deals the buffer to some ranks, in addition to
+     * those that it was dealt to before; all ranks call it. The others give its memory back, write
+     * nothing, and read it from the first that has it, so that reading is for all of them at the
+     * same time. NULL: the device is of one process. */
+    CornuStatus (*buffer_deal)(CornuBuffer *buffer, uint32_t holders);
     /* Fills the marked fields of the base. The base owns `program`, which lives as long. */
     CornuExecutable *(*compile)(CornuDevice *device, const CornuProgram *program);
     /* Another executable of the same program, that may run at the same time: only what it does not
@@ -118,6 +125,7 @@ struct CornuDevice {
     struct CornuLayoutMap  *layouts;       /* of variables; NULL: none is cut */
     void                  (*free_layouts)(struct CornuLayoutMap *layouts);
     bool                    fully_sharded; /* large variables are also cut along `data` */
+    bool                    own_programs;  /* as CornuDeviceConfig's */
     bool                    plans;         /* and has no memory: cornu__device_plan */
     CornuPrecision          precision;
     char                    description[256];
@@ -148,8 +156,19 @@ struct CornuBuffer {
     CornuDevice *device;
     CornuType    type;
     CornuHeld    held;
+    uint32_t     holders;          /* bit r: rank r has it; 0: all ranks do */
     CornuBuffer *next, *previous;
 };
+
+static inline bool cornu__buffer_is_of(const CornuBuffer *buffer, int rank)
+{
+    return !buffer->holders || (buffer->holders >> rank & 1);
+}
+
+static inline bool cornu__buffer_is_here(const CornuBuffer *buffer)
+{
+    return cornu__buffer_is_of(buffer, cornu_process_rank(buffer->device->processes));
+}
 
 struct CornuExecutable {
     CornuDevice     *device;

@@ -1,4 +1,4 @@
-/* Running a graph as a pipeline, on one device: stages take turns as the timetable says. */
+/* Running a graph as a pipeline: the stages of this process take turns as the timetable says. */
 #include "pipeline_internal.h"
 
 #include <stdio.h>
@@ -28,6 +28,7 @@ CornuPipeline *cornu__pipeline_create(CornuGraph *graph)
     CornuPipeline *pipeline = cornu__allocate(1, sizeof *pipeline);
     if (!pipeline) return cornu__null();
     pipeline->graph = graph;
+    pipeline->ranks = cornu__ranks_of(graph->device);
     if (lower(pipeline) == CORNU_OK) return pipeline;
     cornu__pipeline_free(pipeline);
     return cornu__null();
@@ -52,15 +53,16 @@ void cornu__pipeline_free(CornuPipeline *p)
     cornu__release(p->crossing);
     cornu__release(p->in);
     cornu__release(p->out);
+    cornu__ranks_end(&p->ranks);
+    cornu__release(p->readers);
+    cornu__release(p->exchanges);
+    cornu__release(p->sends);
+    cornu__release(p->receives);
+    cornu__release(p->exchanged);
     cornu__release(p);
 }
 
 /* ---- Cut ---- */
-
-static int phase_of(const CornuPipeline *p, const CornuPipelineTask *task)
-{
-    return task->backward ? 2 * p->stages.stages - 1 - task->stage : task->stage;
-}
 
 /* How many microbatches have each crossing value at once: from the phase that makes it to the last
  * that reads it. */
@@ -75,7 +77,7 @@ static CornuStatus count_held(CornuPipeline *p)
         return CORNU_ERR_MEMORY;
     }
     for (int t = 0; t < p->timetable.count; t++) {
-        const int phase = phase_of(p, &p->timetable.tasks[t]);
+        const int phase = cornu__task_phase(p, &p->timetable.tasks[t]);
         for (int c = 0; c < p->stages.crossing_count; c++) {
             if (p->stages.crossings[c].from == phase && ++now[c] > p->held[c])
                 p->held[c] = now[c];
@@ -95,9 +97,11 @@ static CornuStatus allocate_crossings(CornuPipeline *p)
     CornuDevice *device = p->graph->device;
     CORNU__TRY(count_held(p));
     p->crossing = cornu__allocate((size_t)p->crossing_count + 1, sizeof(CornuBuffer *));
-    if (!p->crossing) return CORNU_ERR_MEMORY;
+    p->exchanged = cornu__allocate((size_t)p->crossing_count + 1, sizeof *p->exchanged);
+    if (!p->crossing || !p->exchanged) return CORNU_ERR_MEMORY;
     for (int c = 0; c < p->stages.crossing_count; c++) {
         const CornuValue value = p->stages.crossings[c].value;
+        if (!cornu__crossing_is_here(p, &p->stages.crossings[c])) continue;
         for (int i = 0; i < p->held[c]; i++) {
             CornuBuffer **to = &p->crossing[p->first[c] + i];
             *to = cornu_buffer_create(
@@ -119,7 +123,7 @@ static CornuStatus allocate_feeds(CornuPipeline *p)
         for (int i = 0; i < count; i++) {
             CornuBuffer **to = &p->feeds[m * count + i];
             char          name[48];
-            if (!p->fed[i]) continue;
+            if (!p->fed[i] || !(p->readers[i] >> p->ranks.rank & 1)) continue;
             if (m == 0) *to = p->inputs[i];
             if (m == 0) continue;
             snprintf(name, sizeof name, "input %d of microbatch %d", i, m);
@@ -139,6 +143,7 @@ static CornuStatus compile(CornuPipeline *p)
         if (program->input_count > in) in = program->input_count;
         if (program->output_count > out) out = program->output_count;
         if (program->output_count == 0) continue;   /* one stage does all forward */
+        if (cornu__phase_rank(p, i) != p->ranks.rank) continue;
         p->executables[i] = cornu_device_compile(p->graph->device, program);
         if (!p->executables[i]) return cornu_error_take();
     }
@@ -153,6 +158,7 @@ CornuStatus cornu__pipeline_cut(CornuPipeline *p, const CornuLookup *stage_of, i
     CORNU__TRY(cornu_timetable_make(&p->timetable, stages, microbatches, schedule));
     p->microbatches = microbatches;
     CORNU__TRY(cornu__stages_cut(p->program, stage_of, stages, p->fed, &p->stages));
+    CORNU__TRY(cornu__pipeline_deal(p));
     CORNU__TRY(allocate_feeds(p));
     CORNU__TRY(allocate_crossings(p));
     return compile(p);
@@ -167,10 +173,10 @@ CornuStatus cornu__pipeline_feed(CornuPipeline *p, int microbatch, const CornuTe
     const CornuBuffer *feed =
         p->graph->inputs[p->graph->program->values[input->value].index].feed;
     for (int i = 0; i < count; i++)
-        if (p->inputs[i] == feed)
+        if (p->inputs[i] == feed && p->feeds[microbatch * count + i])
             return cornu__fail_prefix(
                 cornu_buffer_write_part(p->feeds[microbatch * count + i], first, array), "feed");
-    return CORNU_OK;   /* the step does not read it */
+    return CORNU_OK;   /* these stages do not read it */
 }
 
 /* The buffer of crossing c for a microbatch: those that have it at once are consecutive. */
@@ -181,9 +187,10 @@ static CornuBuffer *crossing_of(const CornuPipeline *p, int c, int microbatch)
 
 static CornuStatus run_task(CornuPipeline *p, const CornuPipelineTask *task)
 {
-    const int         phase = phase_of(p, task), count = p->program->input_count;
+    const int         phase = cornu__task_phase(p, task), count = p->program->input_count;
     const CornuPhase *of = &p->stages.phases[phase];
-    if (!p->executables[phase]) return CORNU_OK;
+    if (!p->executables[phase]) return CORNU_OK;   /* one of another rank, or with nothing to do */
+    CORNU__TRY(cornu__pipeline_await(p, task));
     for (int i = 0; i < of->program->input_count; i++) {
         const int from = of->inputs[i];
         p->in[i] = from < 0 ? crossing_of(p, ~from, task->microbatch)
@@ -196,14 +203,18 @@ static CornuStatus run_task(CornuPipeline *p, const CornuPipelineTask *task)
 
 CornuStatus cornu__pipeline_run(CornuPipeline *p, int microbatches, int *at)
 {
+    const CornuPipelineTask *tasks = p->timetable.tasks;
     *at = 0;
-    for (int i = 0; i < p->timetable.count; i++) {
-        const CornuPipelineTask *task = &p->timetable.tasks[i];
-        if (task->microbatch >= microbatches) continue;
-        *at = task->microbatch;
-        CORNU__TRY(run_task(p, task));
+    for (int i = 0, first = 0; i < p->timetable.count; first = i) {
+        for (; i < p->timetable.count && tasks[i].slot == tasks[first].slot; i++) {
+            if (tasks[i].microbatch >= microbatches) continue;
+            *at = tasks[i].microbatch;
+            const CornuStatus status = run_task(p, &tasks[i]);
+            if (status) return cornu__processes_fail(p->ranks.processes, status);
+        }
+        CORNU__TRY(cornu__pipeline_exchange(p, first, i, microbatches));
     }
-    return CORNU_OK;
+    return cornu__pipeline_end(p);
 }
 
 int64_t cornu__pipeline_stash(const CornuPipeline *p, int stage)

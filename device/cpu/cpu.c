@@ -48,7 +48,7 @@ static CornuDevice *cpu_open(const CornuDeviceConfig *config)
                                 .vectors = cornu__vectors(),
                                 .threads = cornu__threads_create(threads),
                                 .shards = config->shards,
-                                .own = own, .processes = config->processes };
+                                .own = own, .processes = cornu__program_processes(config) };
     if (!device->host.threads) goto fail;
     device->base.threads = threads;
     device->base.shards = config->shards;
@@ -87,6 +87,8 @@ const CornuDeviceClass cornu__cpu_device = {
     .buffer_free = cornu__host_buffer_free,
     .buffer_write = cornu__host_buffer_write,
     .buffer_read = cornu__host_buffer_read,
+    .buffer_data = cornu__host_data,
+    .buffer_deal = cornu__host_buffer_deal,
     .compile = cpu_compile,
     .twin = cornu__host_twin,
     .allocate = cornu__host_allocate,

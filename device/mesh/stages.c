@@ -96,6 +96,9 @@ typedef struct {
     int                 stages;
     int                *phase;     /* of each value */
     bool               *still;     /* of each value: made of constants and variables that stay */
+    int                *origin;    /* of each value that is still: the stage of the layer whose
+                                      weights it is made of; else -1 */
+    int                *home;      /* that one if the value is short: it sends it to the others */
     int                *written;   /* of each input: the phase that writes it; else EVERYWHERE */
 } Cut;
 
@@ -162,6 +165,47 @@ static void settle(Cut *cut)
         }
 }
 
+/* What is made of weights is made where it is read, but for numbers and short vectors: so a penalty
+ * on weights, and the bias of a layer that goes on in the next stage, leave them in their stage. */
+enum { SENT_BYTES = 4096 };
+
+/* The stage of what the op reads: of its layer; else of its operands, if they have one. */
+static int origin_of(const Cut *cut, const CornuProgramOp *op)
+{
+    const CornuValue *in = cornu_program_operands(cut->program, op);
+    bool              backward;
+    int               stage = layer_of(cut->stage_of, op->scope, &backward), origin = -1;
+    for (int k = 0; k < op->in_count; k++) {
+        const int of = cut->origin[in[k]];
+        if (of < 0 && cut->program->values[in[k]].op < 0 && stage >= 0 && !backward)
+            cut->origin[in[k]] = stage;   /* the layer that first reads a variable */
+        if (origin < 0) origin = cut->origin[in[k]];
+        else if (of >= 0 && of != origin) return -1;
+    }
+    return origin >= 0 && stage >= 0 && !backward ? stage : origin;
+}
+
+static void find_homes(Cut *cut)
+{
+    const CornuProgram *program = cut->program;
+    for (CornuValue v = 0; v < program->value_count; v++) cut->home[v] = cut->origin[v] = -1;
+    for (int i = 0; i < program->op_count; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        const CornuType       type = cornu_program_type(program, op->out_first);
+        if (!cut->still[op->out_first]) continue;
+        for (int k = 0; k < op->out_count; k++) cut->origin[op->out_first + k] = origin_of(cut, op);
+        if (op->out_count == 1 && type.shape.rank <= 1 && cornu_type_bytes(type) <= SENT_BYTES)
+            cut->home[op->out_first] = cut->origin[op->out_first];
+    }
+}
+
+/* Whether a phase makes a value that is everywhere, rather than being sent it. */
+static bool makes(const Cut *cut, CornuValue v, int phase)
+{
+    const int home = cut->home[v], stages = cut->stages;
+    return home < 0 || phase <= home || phase == 2 * stages - 1 - home;
+}
+
 static CornuStatus check_variables(const Cut *cut)
 {
     const CornuProgram *program = cut->program;
@@ -184,13 +228,44 @@ static CornuStatus check_variables(const Cut *cut)
 
 /* ---- Crossings ---- */
 
-static uint64_t later_than(int phase) { return phase + 1 < 64 ? ~UINT64_C(0) << (phase + 1) : 0; }
+static uint64_t bit(int phase) { return UINT64_C(1) << phase; }
 
-/* The phases that read the value, other than the one that makes it. */
-static uint64_t crosses(const Cut *cut, const uint64_t *readers, CornuValue v)
+/* The phases in which the op runs, given those that need its results. */
+static uint64_t phases_of(const Cut *cut, const CornuProgramOp *op, const uint64_t *needs)
 {
-    if (cut->program->values[v].op < 0 || cut->phase[v] == EVERYWHERE) return 0;
-    return readers[v] & later_than(cut->phase[v]);
+    uint64_t phases = 0;
+    if (cut->phase[op->out_first] != EVERYWHERE) return bit(cut->phase[op->out_first]);
+    for (int phase = 0; phase < 2 * cut->stages; phase++)
+        for (int k = 0; k < op->out_count; k++)
+            if (needs[op->out_first + k] & bit(phase))   /* there, or where it is sent from */
+                phases |= bit(makes(cut, op->out_first + k, phase) ? phase
+                                                                   : cut->home[op->out_first]);
+    return phases;
+}
+
+/* The phases that need each value. */
+static void find_needs(const Cut *cut, uint64_t *needs)
+{
+    const CornuProgram *program = cut->program;
+    for (int i = 0; i < program->output_count; i++)
+        needs[program->outputs[i].value] |= bit(cut->written[program->outputs[i].alias]);
+    for (int i = program->op_count - 1; i >= 0; i--) {
+        const CornuProgramOp *op = &program->ops[i];
+        const CornuValue     *in = cornu_program_operands(program, op);
+        const uint64_t        phases = phases_of(cut, op, needs);
+        for (int k = 0; k < op->in_count; k++) needs[in[k]] |= phases;
+    }
+}
+
+/* The phases that are sent the value. */
+static uint64_t crosses(const Cut *cut, const uint64_t *needs, CornuValue v)
+{
+    uint64_t phases = needs[v];
+    if (cut->program->values[v].op < 0) return 0;
+    if (cut->phase[v] != EVERYWHERE) return needs[v] & ~bit(cut->phase[v]);
+    for (int phase = 0; phase < 2 * cut->stages; phase++)
+        if (makes(cut, v, phase)) phases &= ~bit(phase);
+    return phases;
 }
 
 static int last_of(uint64_t phases)
@@ -203,152 +278,48 @@ static int last_of(uint64_t phases)
 static CornuStatus find_crossings(const Cut *cut, CornuStages *to)
 {
     const CornuProgram *program = cut->program;
-    uint64_t *readers = cornu__allocate((size_t)program->value_count + 1, sizeof *readers);
+    uint64_t *needs = cornu__allocate((size_t)program->value_count + 1, sizeof *needs);
     int       count = 0;
-    if (!readers) return CORNU_ERR_MEMORY;
-    for (int i = 0; i < program->op_count; i++) {
-        const CornuProgramOp *op = &program->ops[i];
-        const CornuValue     *in = cornu_program_operands(program, op);
-        const int             phase = cut->phase[op->out_first];
-        for (int k = 0; k < op->in_count && phase != EVERYWHERE; k++)
-            readers[in[k]] |= UINT64_C(1) << phase;
-    }
-    for (CornuValue v = 0; v < program->value_count; v++) count += crosses(cut, readers, v) != 0;
+    if (!needs) return CORNU_ERR_MEMORY;
+    find_needs(cut, needs);
+    for (CornuValue v = 0; v < program->value_count; v++) count += crosses(cut, needs, v) != 0;
     to->crossings = cornu__allocate((size_t)count + 1, sizeof *to->crossings);
     for (CornuValue v = 0; v < program->value_count && to->crossings; v++) {
-        const uint64_t by = crosses(cut, readers, v);
-        if (by)
-            to->crossings[to->crossing_count++] =
-                (CornuCrossing){ v, cut->phase[v], last_of(by), by };
+        const uint64_t by = crosses(cut, needs, v);
+        const int      from = cut->phase[v] == EVERYWHERE ? cut->home[v] : cut->phase[v];
+        if (by) to->crossings[to->crossing_count++] = (CornuCrossing){ v, from, last_of(by), by };
     }
-    cornu__release(readers);
+    cornu__release(needs);
     return to->crossings ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 /* ---- Programs ---- */
 
-/* The outputs of the phase: an assignment belongs to where its variable is read and written. */
-static bool is_written_in(const Cut *cut, const CornuProgramOutput *out, int phase)
-{
-    return cut->written[out->alias] == phase;
-}
-
-/* Marks what the phase needs: values that it makes, inputs, and what crosses into it. */
-static void mark(const Cut *cut, const CornuStages *stages, int phase, bool *needed)
-{
-    const CornuProgram *program = cut->program;
-    for (int i = 0; i < program->output_count; i++)
-        if (is_written_in(cut, &program->outputs[i], phase)) {
-            needed[program->outputs[i].value] = true;
-            needed[program->inputs[program->outputs[i].alias]] = true;
-        }
-    for (int c = 0; c < stages->crossing_count; c++)
-        if (stages->crossings[c].from == phase) needed[stages->crossings[c].value] = true;
-    for (int i = program->op_count - 1; i >= 0; i--) {
-        const CornuProgramOp *op = &program->ops[i];
-        const int             of = cut->phase[op->out_first];
-        bool                  used = false;
-        for (int k = 0; k < op->out_count; k++) used |= needed[op->out_first + k];
-        const CornuValue *in = cornu_program_operands(program, op);
-        for (int k = 0; used && (of == phase || of == EVERYWHERE) && k < op->in_count; k++)
-            needed[in[k]] = true;
-    }
-}
-
-static CornuStatus add_inputs(const Cut *cut, const CornuStages *stages, int phase,
-                              const bool *needed, CornuPhase *to, CornuValue *map)
-{
-    const CornuProgram *program = cut->program;
-    const size_t        most = (size_t)(program->input_count + stages->crossing_count) + 1;
-    int                 count = 0;
-    if (!(to->inputs = cornu__allocate(most, sizeof *to->inputs))) return CORNU_ERR_MEMORY;
-    for (int i = 0; i < program->input_count; i++) {
-        const CornuValue value = program->inputs[i];
-        if (!needed[value]) continue;
-        CORNU__TRY(cornu_program_copy_input(to->program, program, value, &map[value]));
-        to->inputs[count++] = i;
-    }
-    for (int c = 0; c < stages->crossing_count; c++) {
-        const CornuValue value = stages->crossings[c].value;
-        if (!needed[value] || stages->crossings[c].from == phase) continue;
-        CORNU__TRY(cornu_program_copy_input(to->program, program, value, &map[value]));
-        to->inputs[count++] = ~c;
-    }
-    return CORNU_OK;
-}
-
-static CornuStatus copy_op(const CornuProgram *from, const CornuProgramOp *op, CornuProgram *to,
-                           CornuValue *map)
-{
-    CornuValue  out[CORNU_MAX_OUTPUTS];
-    CornuValue *in = cornu__allocate((size_t)op->in_count + 1, sizeof *in);
-    if (!in) return CORNU_ERR_MEMORY;
-    for (int k = 0; k < op->in_count; k++) in[k] = map[cornu_program_operands(from, op)[k]];
-    CornuStatus status = cornu_program_scope(to, op->scope);
-    if (!status) status = cornu_program_record(to, op->id, &op->attributes, in, op->in_count, out);
-    cornu__release(in);
-    for (int k = 0; !status && k < op->out_count; k++) map[op->out_first + k] = out[k];
-    return status;
-}
-
-static CornuStatus add_ops(const Cut *cut, int phase, const bool *needed, CornuPhase *to,
-                           CornuValue *map)
-{
-    for (int i = 0; i < cut->program->op_count; i++) {
-        const CornuProgramOp *op = &cut->program->ops[i];
-        const int             of = cut->phase[op->out_first];
-        bool                  used = false;
-        for (int k = 0; k < op->out_count; k++) used |= needed[op->out_first + k];
-        if (used && (of == phase || of == EVERYWHERE))
-            CORNU__TRY(copy_op(cut->program, op, to->program, map));
-    }
-    return CORNU_OK;
-}
-
-static CornuStatus add_outputs(const Cut *cut, const CornuStages *stages, int phase,
-                               CornuPhase *to, const CornuValue *map)
-{
-    const CornuProgram *program = cut->program;
-    const size_t        most = (size_t)(program->output_count + stages->crossing_count) + 1;
-    int                 count = 0;
-    if (!(to->outputs = cornu__allocate(most, sizeof *to->outputs))) return CORNU_ERR_MEMORY;
-    for (int i = 0; i < program->output_count; i++) {
-        const CornuProgramOutput *out = &program->outputs[i];
-        if (!is_written_in(cut, out, phase)) continue;
-        const CornuValue input = map[program->inputs[out->alias]];
-        CORNU__TRY(cornu_program_output(to->program, map[out->value],
-                                        to->program->values[input].index));
-        to->outputs[count++] = -1;
-    }
-    for (int c = 0; c < stages->crossing_count; c++) {
-        if (stages->crossings[c].from != phase) continue;
-        CORNU__TRY(cornu_program_output(to->program, map[stages->crossings[c].value], -1));
-        to->outputs[count++] = c;
-    }
-    return CORNU_OK;
-}
-
 static CornuStatus make_phase(const Cut *cut, const CornuStages *stages, int phase, CornuPhase *to)
 {
-    const size_t values = (size_t)cut->program->value_count + 1;
-    bool        *needed = cornu__allocate(values, sizeof *needed);
-    CornuValue  *map = cornu__allocate(values, sizeof *map);
-    CornuStatus  status = needed && map ? CORNU_OK : CORNU_ERR_MEMORY;
-    if (!status && !(to->program = cornu_program_create())) status = cornu_error_take();
-    if (!status) {
-        mark(cut, stages, phase, needed);
-        status = add_inputs(cut, stages, phase, needed, to, map);
+    const CornuProgram *program = cut->program;
+    CornuPart           part;
+    CornuStatus         status = cornu__part_begin(&part, program, stages->crossing_count);
+    for (int i = 0; i < program->op_count && !status; i++) {
+        const int of = cut->phase[program->ops[i].out_first];
+        part.computes[i] = of == phase || (of == EVERYWHERE &&
+                                           makes(cut, program->ops[i].out_first, phase));
     }
-    if (!status) status = add_ops(cut, phase, needed, to, map);
-    if (!status) status = add_outputs(cut, stages, phase, to, map);
-    cornu__release(needed);
-    cornu__release(map);
+    /* An assignment belongs to where its variable is read and written. */
+    for (int i = 0; i < program->output_count && !status; i++)
+        part.writes[i] = cut->written[program->outputs[i].alias] == phase;
+    for (int c = 0; c < stages->crossing_count && !status; c++)
+        part.crossings[c] = (CornuPartCrossing){ stages->crossings[c].value,
+                                                 stages->crossings[c].from == phase };
+    if (!status) status = cornu__part_make(&part, to);
+    cornu__part_end(&part);
     return status;
 }
 
 static CornuStatus make_all(Cut *cut, CornuStages *to)
 {
     settle(cut);
+    find_homes(cut);
     CORNU__TRY(check_variables(cut));
     CORNU__TRY(find_crossings(cut, to));
     for (int p = 0; p < 2 * to->stages; p++)
@@ -363,24 +334,24 @@ CornuStatus cornu__stages_cut(const CornuProgram *program, const CornuLookup *st
     Cut          cut = { .program = program, .stage_of = stage_of, .fed = fed, .stages = stages,
                          .phase = cornu__allocate(values, sizeof(int)),
                          .still = cornu__allocate(values, sizeof(bool)),
+                         .origin = cornu__allocate(values, sizeof(int)),
+                         .home = cornu__allocate(values, sizeof(int)),
                          .written = cornu__allocate((size_t)program->input_count + 1,
                                                     sizeof(int)) };
     *to = (CornuStages){ .stages = stages };
-    const bool  made = cut.phase && cut.still && cut.written;
+    const bool  made = cut.phase && cut.still && cut.origin && cut.home && cut.written;
     CornuStatus status = made ? make_all(&cut, to) : CORNU_ERR_MEMORY;
     cornu__release(cut.phase);
     cornu__release(cut.still);
+    cornu__release(cut.origin);
+    cornu__release(cut.home);
     cornu__release(cut.written);
     return status;
 }
 
 void cornu__stages_free(CornuStages *stages)
 {
-    for (int p = 0; p < CORNU__MAX_PHASES; p++) {
-        cornu_program_free(stages->phases[p].program);
-        cornu__release(stages->phases[p].inputs);
-        cornu__release(stages->phases[p].outputs);
-    }
+    for (int p = 0; p < CORNU__MAX_PHASES; p++) cornu__phase_free(&stages->phases[p]);
     cornu__release(stages->crossings);
     *stages = (CornuStages){ .stages = 0 };
 }

@@ -12,7 +12,7 @@
 #define CORNU_DEVICE_STAGES_H
 
 #include "../lookup_internal.h"
-#include "../program.h"
+#include "phase.h"
 #include "timetable.h"
 
 enum { CORNU__MAX_PHASES = 2 * CORNU_MAX_STAGES };
@@ -23,14 +23,6 @@ typedef struct {
     int        from, last;
     uint64_t   readers;              /* bit p: phase p reads it; `last` is the last of them */
 } CornuCrossing;
-
-/* The program of a phase. */
-typedef struct {
-    CornuProgram *program;
-    int          *inputs;            /* of each input: the recorded program's input, or ~c: the
-                                        value of crossing c */
-    int          *outputs;           /* of each output: -1, as it is written into an input; or c */
-} CornuPhase;
 
 typedef struct {
     int            stages, crossing_count;

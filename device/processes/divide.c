@@ -46,10 +46,19 @@ CornuStatus cornu__divide_shards(const CornuDeviceConfig *config, int shards, Co
 {
     const int ranks = cornu_process_count(config->processes);
     if (shards == 0) shards = 1;
+    if (config->own_programs) {
+        *own = (CornuRange){ 0, shards };
+        return CORNU_OK;
+    }
     *own = cornu__range_of(shards, cornu_process_rank(config->processes), ranks);
     if (ranks <= shards) return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "device \"%s\": %d shards for %d processes, expected at "
                        "least one for each", config->name, shards, ranks);
+}
+
+CornuProcesses *cornu__program_processes(const CornuDeviceConfig *config)
+{
+    return config->own_programs ? NULL : config->processes;
 }
 
 CornuStatus cornu__expect_one_process(const CornuDeviceConfig *config)

@@ -9,8 +9,12 @@
  * ask at the same time. CORNU_ERR_PROCESS. */
 CornuStatus cornu__divide_threads(const CornuDeviceConfig *config, int *threads);
 
-/* The shards of this process. CORNU_ERR_ARGUMENT if there are fewer than processes. */
+/* The shards of this process: all where processes run programs of their own, else
+ * CORNU_ERR_ARGUMENT if there are fewer than processes. */
 CornuStatus cornu__divide_shards(const CornuDeviceConfig *config, int shards, CornuRange *own);
+
+/* Those among which the device's programs exchange; NULL: none. */
+CornuProcesses *cornu__program_processes(const CornuDeviceConfig *config);
 
 /* All processes open the same, whose kernels give the same bits: how many threads and on what
  * processor makes no difference. CORNU_ERR_PROCESS. Comes last, when the description is filled:

@@ -43,7 +43,7 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
                                 .multiplier = { true, config->precision },
                                 .vectors = cornu__vectors(),
                                 .threads = cornu__threads_create(threads), .shards = shards,
-                                .own = own, .processes = config->processes };
+                                .own = own, .processes = cornu__program_processes(config) };
     if (!device->host.threads) {
         cornu__release(device);
         return NULL;
@@ -89,6 +89,8 @@ const CornuDeviceClass cornu__tpu_device = {
     .buffer_free = cornu__host_buffer_free,
     .buffer_write = cornu__host_buffer_write,
     .buffer_read = cornu__host_buffer_read,
+    .buffer_data = cornu__host_data,
+    .buffer_deal = cornu__host_buffer_deal,
     .compile = tpu_compile,
     .twin = cornu__host_twin,
     .allocate = cornu__host_allocate,

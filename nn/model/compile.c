@@ -282,13 +282,19 @@ static CornuStatus check_settings(const CornuModel *model, const CornuCompileCon
     return CORNU_OK;
 }
 
+void cornu__pipeline_plan_free(CornuPipelinePlan *plan)
+{
+    if (plan) cornu__release(plan->stage);
+    cornu__release(plan);
+}
+
 CornuStatus cornu__model_set_plan(CornuModel *model, const CornuPipelinePlan *plan)
 {
     CornuPipelinePlan *copy = plan ? cornu__allocate(1, sizeof *copy) : NULL;
     if (plan && !copy) return CORNU_ERR_MEMORY;
     if (copy) *copy = *plan;
     if (copy || model->pipeline) cornu__steps_free(model);
-    cornu__release(model->pipeline);
+    cornu__pipeline_plan_free(model->pipeline);
     model->pipeline = copy;
     return CORNU_OK;
 }

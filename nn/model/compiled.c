@@ -5,6 +5,7 @@
 #include "../../device/log_internal.h"
 #include "../metrics/metric_internal.h"
 #include "../optimizers/optimizer_internal.h"
+#include "pipeline_plan_internal.h"
 
 int cornu__model_optimizer_of(const void *context, const CornuVariable *w)
 {
@@ -50,6 +51,7 @@ CornuStatus cornu__compiled_build(CornuModel *model)
     CornuVariable **w = cornu__allocate((size_t)model->base.weight_count, sizeof *w);
     if (!w) return CORNU_ERR_MEMORY;
     const int   count = list_trainable(model, w);
+    if (model->pipeline) model->optimizer->bucket_bytes = 1;   /* a layer each, of one stage */
     CornuStatus status = count > 0 ? cornu_optimizer_build(model->optimizer, w, count)
                                    : cornu__optimizer_build_empty(model->optimizer, model->device);
     cornu__release(w);
@@ -159,7 +161,7 @@ void cornu__compiled_free(CornuModel *model)
     model->gradient_norm = NULL;
     cornu_optimizer_free(model->optimizer);
     free_losses(model);
-    cornu__release(model->pipeline);
+    cornu__pipeline_plan_free(model->pipeline);
     cornu__release(model->shares);
     cornu__own_step_free(model->own);
     model->pipeline = NULL;

@@ -16,7 +16,7 @@ CornuStatus cornu__compiled_record(CornuModel *model, CornuStep *step, CornuTens
 /* training/own_step.c */
 CornuStatus cornu__compiled_own(CornuModel *model, CornuStep *step);
 /* training/pipeline_step.c */
-CornuStatus cornu__compiled_pipeline(CornuStep *step);
+CornuStatus cornu__compiled_pipeline(const CornuModel *model, CornuStep *step);
 
 /* explain/auto_advice.c */
 void        cornu__compiled_advise(CornuModel *model, const CornuArray *x, const CornuArray *y);

@@ -51,8 +51,8 @@ typedef struct {
     /* Before the first training step: makes the optimizer's variables those of the weights that are
      * trainable now. After it, the first time that they are others, logs a warning. */
     CornuStatus (*follow)(CornuModel *model);
-    /* Makes the step train as model->pipeline says. */
-    CornuStatus (*pipeline)(CornuStep *step);
+    /* Makes the step run as model->pipeline says, if it is to. */
+    CornuStatus (*pipeline)(const CornuModel *model, CornuStep *step);
     /* Packs the trained weights, before a step that trains is made. */
     CornuStatus (*pack)(CornuModel *model);
     /* Records what follows a step's predictions: losses, metrics, and the update if it trains. The

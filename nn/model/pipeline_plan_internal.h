@@ -9,6 +9,8 @@ typedef struct CornuPipelinePlan {
     CornuPipelineSchedule schedule;
     int                   cuts;                  /* 0: where stages take equal times */
     char                  cut_at[CORNU_MAX_STAGES - 1][64];
+    int                   layers;                /* of the model's own: the stage of each, in the */
+    int                  *stage;                 /* order of their calls; NULL: no step is cut yet */
 } CornuPipelinePlan;
 
 /* That of a strategy; NULL: it has none, or is NULL. */
@@ -16,5 +18,8 @@ const CornuPipelinePlan *cornu__strategy_plan(const CornuStrategy *strategy);
 
 /* The model trains by a copy of the plan from now on; NULL: by none. */
 CornuStatus cornu__model_set_plan(CornuModel *model, const CornuPipelinePlan *plan);
+
+/* Frees a model's own plan; NULL is ignored. */
+void cornu__pipeline_plan_free(CornuPipelinePlan *plan);
 
 #endif

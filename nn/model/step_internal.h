@@ -34,13 +34,16 @@ typedef struct {
 
 struct CornuStep;
 
-/* What a step does otherwise that trains as a pipeline (training/pipeline_step.c). */
+/* What a step does otherwise that runs as a pipeline (training/pipeline_step.c). */
 typedef struct {
     /* As cornu_graph_feed_part, for rows counted over all shards, of this type. */
     CornuStatus (*feed)(struct CornuStep *step, CornuTensor *input, CornuType type, int64_t first,
                         int64_t rows, const void *data);
     CornuStatus (*feed_counts)(struct CornuStep *step, const CornuShardRows *split, int64_t valid);
-    CornuStatus (*run)(struct CornuStep *step);
+    /* All is recorded. */
+    CornuStatus (*finish)(struct CornuModel *model, struct CornuStep *step);
+    /* `to` as cornu__step_run's. */
+    CornuStatus (*run)(struct CornuStep *step, CornuArray *to);
     void        (*free)(struct CornuStep *step);
 } CornuStepRuns;
 
@@ -65,8 +68,8 @@ typedef struct CornuStep {
     CornuType         outputs[CORNU_MAX_MODEL_TENSORS];       /* of the batch's predictions */
     void             *staging[CORNU_MAX_MODEL_TENSORS]; /* predictions of the shards, before they
                                                      are gathered; or NULL */
-    struct CornuPipelineStep *pipeline;          /* of one that trains microbatch by microbatch:
-                                                    these are its shards; or NULL */
+    struct CornuPipelineStep *pipeline;          /* of one that runs in stages; or NULL */
+    bool              microbatched;              /* its shards are microbatches */
     const CornuStepRuns *runs;                   /* how that one runs */
     int64_t           fed_count;                 /* valid rows fed last */
     bool              draws;                     /* tests or predicts with random numbers, by */

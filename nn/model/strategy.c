@@ -163,19 +163,21 @@ static CornuStatus plan_stages(const CornuPipelineParallelConfig *config, CornuP
 CornuStrategy *cornu_pipeline_parallel_from(const CornuPipelineParallelConfig *config)
 {
     CORNU__NEED_TO_MAKE(config);
-    const int processes = config->processes ? cornu_process_count(config->processes) : 1;
-    if (processes > 1)
-        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "pipeline_parallel: %d processes, expected "
-                                "one: stages take turns on one device", processes);
+    const int processes = cornu_process_count(config->processes);
     CornuStrategy *strategy = create_strategy("pipeline_parallel", config->iterations_per_loop);
     if (!strategy) return NULL;
     if (cornu__fail_prefix(plan_stages(config, &strategy->plan), "pipeline_parallel")) {
         cornu_strategy_free(strategy);
         return cornu__null();
     }
+    if (processes > config->stages) {
+        cornu_strategy_free(strategy);
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "pipeline_parallel: %d processes for %d stages, "
+                                "expected at least one stage for each", processes, config->stages);
+    }
     return with_device(strategy, cornu_device_open(
         config->device ? config->device : "cpu", .shards = 1, .threads = config->threads,
-        .precision = config->precision));
+        .precision = config->precision, .processes = config->processes, .own_programs = true));
 }
 
 const CornuPipelinePlan *cornu__strategy_plan(const CornuStrategy *strategy)

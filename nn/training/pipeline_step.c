@@ -6,11 +6,19 @@
  */
 #include "pipeline_step_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "../../device/lookup_internal.h"
 #include "../losses/loss_internal.h"
 #include "../model/compiled_internal.h"
 #include "../optimizers/optimizer_internal.h"
+
+/* Whether the stages are of several ranks. */
+static bool is_shared(const CornuModel *model)
+{
+    return cornu_process_count(cornu_device_processes(model->device)) > 1;
+}
 
 /* ---- What microbatches cannot do ---- */
 
@@ -56,7 +64,8 @@ static CornuStatus sum(CornuPipelineStep *self, CornuGraph *of_microbatch, const
                        CornuTensor **d_w)
 {
     CornuVariable *total = cornu_variable_create(cornu_graph_device(of_microbatch),
-                                                 cornu_tensor_type(*d_w), cornu_variable_name(w));
+                                                 cornu_tensor_type(*d_w), cornu_variable_name(w),
+                                                 .use = CORNU_USE_SLOTS);
     if (!total) return cornu_error_take();
     self->sums[self->sum_count++] = total;
     CornuTensor *added = cornu_op_add(cornu_read(of_microbatch, total),
@@ -167,6 +176,37 @@ static CornuStatus balance(const CornuModel *model, Layers *layers)
                        "%d: as many layers of the model compute", model->base.name, stages, costly);
 }
 
+/* The stages of the model's layers: those of its first step, as weights are dealt by them. */
+static CornuStatus choose(const CornuModel *model, Layers *layers)
+{
+    CornuPipelinePlan *plan = model->pipeline;
+    const size_t       bytes = (size_t)layers->count * sizeof *plan->stage;
+    if (plan->stage && plan->layers == layers->count) {
+        memcpy(layers->stage, plan->stage, bytes);
+        return CORNU_OK;
+    }
+    CORNU__TRY(plan->cuts ? cut_where_told(model, layers) : balance(model, layers));
+    int *stage = cornu__allocate((size_t)layers->count, sizeof *stage);
+    if (!stage) return CORNU_ERR_MEMORY;
+    memcpy(stage, layers->stage, bytes);
+    cornu__release(plan->stage);
+    plan->stage = stage;
+    plan->layers = layers->count;
+    return CORNU_OK;
+}
+
+/* All ranks cut the same program at the same places. */
+static CornuStatus agree(const CornuModel *model, const CornuProgram *program,
+                         const Layers *layers)
+{
+    char     text[80];
+    uint64_t hash = cornu_program_hash(program);
+    for (int i = 0; i < layers->count; i++) hash = cornu__hash(hash, (uint64_t)layers->stage[i]);
+    snprintf(text, sizeof text, "of a program of %d ops with hash %016llx", program->op_count,
+             (unsigned long long)hash);
+    return cornu__processes_agree(cornu_device_processes(model->device), "the pipeline", text);
+}
+
 static void report(const CornuModel *model, CornuStep *step, const Layers *layers)
 {
     CornuPipelineReport  *to = &step->pipeline->report;
@@ -204,28 +244,47 @@ static CornuStatus cut(CornuModel *model, CornuStep *step, Layers *layers)
         const int   number = cornu__lookup_find(&layers->number, name);
         if (number >= 0) layers->cost[number] = 0.0;
     }
-    CORNU__TRY(plan->cuts ? cut_where_told(model, layers) : balance(model, layers));
+    CORNU__TRY(choose(model, layers));
+    CORNU__TRY(agree(model, pipeline->program, layers));
     for (int i = 0; i < layers->count && !status; i++)
         status = cornu__lookup_set(&stage_of, layers->name[i], layers->stage[i]);
     if (!status)
-        status = cornu__pipeline_cut(pipeline, &stage_of, plan->stages, plan->microbatches,
+        status = cornu__pipeline_cut(pipeline, &stage_of, plan->stages, step->shards,
                                      plan->schedule);
     cornu__lookup_clear(&stage_of);
     if (!status) report(model, step, layers);
     return status;
 }
 
-CornuStatus cornu__pipeline_finish(CornuModel *model, CornuStep *step)
+/* The stages write predictions into variables, which all ranks have. */
+static CornuStatus keep_predictions(const CornuModel *model, CornuStep *step)
+{
+    for (int i = 0; i < step->y_count && step->mode != CORNU_STEP_TEST; i++) {
+        CornuVariable *kept = cornu_variable_create(
+            model->device, cornu_tensor_type(step->predictions[i]), "predictions",
+            .spread = cornu_tensor_varies(step->predictions[i]) ? CORNU_PER_SHARD : CORNU_SHARED);
+        if (!kept) return cornu_error_take();
+        step->pipeline->predictions[i] = kept;
+        CornuTensor *read = cornu_read(step->graph, kept);
+        CORNU__TRY(read ? cornu_assign(kept, step->predictions[i]) : cornu_error_take());
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus finish(CornuModel *model, CornuStep *step)
 {
     CornuPipelineStep *self = step->pipeline;
     Layers             layers;
-    CORNU__TRY(check(model, step));
+    CORNU__TRY(step->microbatched ? check(model, step) : keep_predictions(model, step));
     if (!(self->pipeline = cornu__pipeline_create(step->graph))) return cornu_error_take();
     CornuStatus status = list_layers(model, &layers);
     if (!status) status = cut(model, step, &layers);
     free_layers(&layers);
     CORNU__TRY(status);
-    return self->update ? cornu_graph_prepare(self->update, NULL, 0) : CORNU_OK;
+    if (!self->update) return CORNU_OK;
+    if (!is_shared(model)) return cornu_graph_prepare(self->update, NULL, 0);
+    self->shared = cornu__rank_graph_create(self->update);
+    return self->shared ? CORNU_OK : cornu_error_take();
 }
 
 /* ---- Running ---- */
@@ -285,7 +344,18 @@ static CornuStatus locate(CornuStatus status, int microbatch)
     return cornu__fail_value(fault, "%s", message);
 }
 
-static CornuStatus run(CornuStep *step)
+/* Those of the rows of the batch, padding included. */
+static CornuStatus read_predictions(const CornuStep *step, const CornuArray *to)
+{
+    for (int i = 0; i < step->y_count && step->mode != CORNU_STEP_TEST; i++) {
+        const CornuVariable *kept = step->pipeline->predictions[i];
+        CORNU__TRY(cornu_variable_read(kept, cornu_array_from(to[i].data,
+                                                              cornu_variable_host_type(kept))));
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus run(CornuStep *step, CornuArray *to)
 {
     CornuPipelineStep *self = step->pipeline;
     int                microbatch;
@@ -293,24 +363,33 @@ static CornuStatus run(CornuStep *step)
     self->dirty = true;
     const CornuStatus status = cornu__pipeline_run(self->pipeline, self->active, &microbatch);
     CORNU__TRY(locate(status, microbatch));
-    if (self->update) CORNU__TRY(cornu_run(self->update, NULL, 0, NULL));
+    if (self->shared) CORNU__TRY(cornu__rank_graph_run(self->shared));
+    else if (self->update) CORNU__TRY(cornu_run(self->update, NULL, 0, NULL));
     self->dirty = false;
-    return CORNU_OK;
+    return step->microbatched ? CORNU_OK : read_predictions(step, to);
 }
 
 static void free_step(CornuStep *step)
 {
     CornuPipelineStep *self = step->pipeline;
     cornu__pipeline_free(self->pipeline);
+    cornu__rank_graph_free(self->shared);
     cornu_graph_free(self->update);
+    for (int i = 0; i < step->y_count; i++) cornu_variable_free(self->predictions[i]);
     for (int i = 0; i < self->sum_count; i++) cornu_variable_free(self->sums[i]);
     cornu__release(self->sums);
     cornu__release(self);
 }
 
-CornuStatus cornu__compiled_pipeline(CornuStep *step)
+CornuStatus cornu__compiled_pipeline(const CornuModel *model, CornuStep *step)
 {
-    static const CornuStepRuns runs = { feed, feed_counts, run, free_step };
+    static const CornuStepRuns runs = { feed, feed_counts, finish, run, free_step };
+    step->microbatched = step->mode == CORNU_STEP_TRAIN;
+    if (!step->microbatched && !is_shared(model)) return CORNU_OK;
+    if (step->concurrent)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: predictions beside others of a model whose "
+                           "stages are of several processes, expected one at a time",
+                           model->base.name);
     step->pipeline = cornu__allocate(1, sizeof *step->pipeline);
     step->runs = &runs;
     return step->pipeline ? CORNU_OK : CORNU_ERR_MEMORY;

@@ -7,10 +7,13 @@
 #include "../model/pipeline_plan_internal.h"
 #include "pipeline_parallel.h"
 
-/* A batch is fed as to shards, of which each is a microbatch. */
+/* A batch is fed as to shards, of which each is a microbatch. Where stages are of several ranks,
+ * steps that test or predict run in stages as well, whole batches at a time. */
 typedef struct CornuPipelineStep {
     CornuPipeline      *pipeline;
     CornuGraph         *update;        /* reads the sums of gradients; NULL: nothing is trained */
+    CornuRankGraph     *shared;        /* that one, shared by ranks; NULL: there is one */
+    CornuVariable      *predictions[CORNU_MAX_MODEL_TENSORS];   /* of a step that predicts */
     CornuVariable     **sums;          /* of the gradients of a batch, zero between batches */
     int                 sum_count;
     int                 active;        /* microbatches that have rows of the batch just fed */
@@ -26,8 +29,5 @@ CornuStatus cornu__pipeline_check_loss(const CornuModel *model, const CornuLoss 
  * setting them to zero. */
 CornuStatus cornu__pipeline_sum(CornuModel *model, CornuStep *step, CornuGraph **graph,
                                 CornuTensor **d_w);
-
-/* All is recorded: cuts it. */
-CornuStatus cornu__pipeline_finish(CornuModel *model, CornuStep *step);
 
 #endif

@@ -61,7 +61,7 @@ CornuStatus cornu__track(CornuModel *model, CornuTracked *tracked, const char *n
 static CornuTensor *per_row(const CornuStep *step, CornuTensor *loss, const CornuMetricCall *call)
 {
     const int64_t rows = cornu_tensor_shape(call->valid).extent[0];
-    if (step->pipeline)
+    if (step->microbatched)
         loss = cornu_op_multiply(loss, cornu_op_divide(cornu_op_convert(step->total, CORNU_F32),
                                                        cornu_op_convert(step->count, CORNU_F32)));
     return cornu_op_broadcast(cornu_op_all_reduce(loss), cornu_shape(rows));
@@ -101,7 +101,7 @@ CornuStatus cornu__record_gradients(CornuModel *model, CornuStep *step, CornuOpt
     CornuTensor *scaled = cornu_optimizer_scale_loss(optimizer, loss);
     CornuStatus  status = scaled ? cornu_gradients(scaled, w, optimizer->count, d_w)
                                  : cornu_error_take();
-    if (!status && step->pipeline) status = cornu__pipeline_sum(model, step, &graph, d_w);
+    if (!status && step->microbatched) status = cornu__pipeline_sum(model, step, &graph, d_w);
     if (!status && optimizer == model->optimizer) status = track_norm(model, graph, d_w);
     if (!status) status = cornu_optimizer_apply(optimizer, graph, d_w);
     cornu__release(w);
@@ -132,7 +132,7 @@ static CornuStatus record_output(CornuModel *model, const CornuStep *step, int i
     if (!loss) return cornu_error_take();
     CornuMetricCall own = *call;
     CornuTensor    *values = cornu__loss_values(loss, &own);
-    if (step->pipeline) CORNU__TRY(cornu__pipeline_check_loss(model, loss, &own));
+    if (step->microbatched) CORNU__TRY(cornu__pipeline_check_loss(model, loss, &own));
     CornuTensor    *reduced = cornu__reduce_loss(loss, values, &own);
     const bool      mean_of_rows = !own.mask && loss->reduction == CORNU_MEAN;
     if (!reduced) return cornu_error_take();
@@ -206,6 +206,5 @@ CornuStatus cornu__compiled_record(CornuModel *model, CornuStep *step, CornuTens
     CORNU__TRY(cornu__record_losses(model, step, masks, added, &losses));
     CORNU__TRY(cornu__track_compiled(model, step, &losses, true));
     if (step->mode != CORNU_STEP_TRAIN) return CORNU_OK;
-    CORNU__TRY(cornu__record_gradients(model, step, model->optimizer, losses.loss));
-    return step->pipeline ? cornu__pipeline_finish(model, step) : CORNU_OK;
+    return cornu__record_gradients(model, step, model->optimizer, losses.loss);
 }

@@ -171,7 +171,7 @@ static CornuTensor *forward(CornuModel *model, CornuStep *step, CornuTensor **ma
     CornuVariable        *iteration = optimizer ? cornu_optimizer_iteration(optimizer) : NULL;
     return call_model(model, step->x, &(CornuCall){
         .training = step->mode == CORNU_STEP_TRAIN, .count = step->count,
-        .total = step->total, .position = step->position, .microbatch = step->pipeline != NULL,
+        .total = step->total, .position = step->position, .microbatch = step->microbatched,
         .loss = step->mode == CORNU_STEP_PREDICT ? NULL : added,
         .iteration = iteration ? cornu_read(step->graph, iteration) : NULL }, step->predictions,
         masks);
@@ -294,7 +294,7 @@ static CornuStatus share_rows(const CornuModel *model, CornuStep *step)
                            (long long)model->batch_size);
     step->shards = cornu_device_shards(model->device);
     step->own = cornu__share_of(model->device);
-    if (step->pipeline) CORNU__TRY(share_microbatches(model, step));
+    if (step->microbatched) CORNU__TRY(share_microbatches(model, step));
     step->rows = (batch + step->shards - 1) / step->shards;
     if (batch < step->shards && !cornu__step_runs_once(step))
         return cornu__fail(CORNU_ERR_SHAPE, "%s: a batch of %lld rows for %d shards, expected at "
@@ -456,9 +456,9 @@ static CornuStatus make(CornuModel *model, CornuStep *step, const CornuArrays *a
     CORNU__TRY(record_step(model, step));
     step->draws = draws(step);
     CORNU__TRY(allocate_staging(step));
-    if (!step->pipeline)
-        CORNU__TRY(cornu_graph_prepare(step->graph, step->predictions,
-                                       predicts(step) ? step->y_count : 0));
+    CORNU__TRY(step->pipeline ? step->runs->finish(model, step)
+                              : cornu_graph_prepare(step->graph, step->predictions,
+                                                    predicts(step) ? step->y_count : 0));
     static const char *const does[] = { "trains", "tests", "tests and predicts", "predicts" };
     if (cornu__model_is_function(model))
         cornu__log(CORNU_LOG_INFO, "%s: a new step that predicts", model->base.name);
@@ -502,11 +502,11 @@ CornuStatus cornu__step_make(CornuModel *model, CornuStepMode mode, const CornuA
     CornuStep *fresh = new_step(model, mode, arrays, concurrent);
     if (!fresh) return CORNU_ERR_MEMORY;
     CornuStatus status = CORNU_OK;
-    if (mode == CORNU_STEP_TRAIN && model->pipeline)
-        status = cornu__model_has_own(model, mode)
-               ? cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: pipeline_parallel of a step of its own, "
-                             "expected one of .loss", model->base.name)
-               : model->when_compiled->pipeline(fresh);
+    if (model->pipeline && mode == CORNU_STEP_TRAIN && cornu__model_has_own(model, mode))
+        status = cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: pipeline_parallel of a step of its own, "
+                             "expected one of .loss", model->base.name);
+    else if (model->pipeline)
+        status = model->when_compiled->pipeline(model, fresh);
     if (!status) status = make(model, fresh, arrays);
     if (status) cornu__step_free(fresh);
     else *step = fresh;
@@ -695,7 +695,7 @@ CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t
 
 CornuStatus cornu__step_run(CornuStep *step, CornuArray *to)
 {
-    if (step->pipeline) return step->runs->run(step);
+    if (step->pipeline) return step->runs->run(step, to);
     if (!predicts(step)) return cornu_run(step->graph, NULL, 0, NULL);
     if (cornu__step_runs_once(step))
         return cornu_run(step->graph, step->predictions, step->y_count, to);

@@ -50,6 +50,7 @@ CornuBuffer *cornu__host_buffer_create(CornuDevice *device, CornuType type, bool
 {
     Buffer *buffer = cornu__allocate(1, sizeof *buffer);
     if (!buffer) return NULL;
+    if (device->own_programs) per_shard = false;   /* every process has all shards */
     buffer->each = per_shard ? cornu_type_count(type) / device->shards : 0;
     const int64_t count = per_shard ? buffer->each * device->own.count : cornu_type_count(type);
     buffer->data = cornu__allocate_aligned((size_t)count * cornu_dtype_size(type.dtype));
@@ -104,7 +105,7 @@ CornuStatus cornu__host_buffer_write(CornuBuffer *base, int64_t first, CornuArra
     const Buffer *buffer = (const Buffer *)base;
     const Part    part = both(own_part(buffer), part_for(from, first));
     CORNU__TRY(end_gather(buffer));
-    if (part.end > 0)
+    if (part.end > 0 && buffer->data)
         memcpy(element_of(buffer, part.first), element_in(from, first, part.first),
                bytes_of(buffer, part));
     return CORNU_OK;
@@ -134,14 +135,75 @@ static CornuStatus read_others(const Buffer *buffer, int64_t first, CornuArray t
     return cornu__exchange_finish(processes, &exchange);
 }
 
+static uint32_t all_ranks(const CornuDevice *device)
+{
+    const int ranks = cornu_process_count(device->processes);
+    return ranks < 32 ? (UINT32_C(1) << ranks) - 1 : ~UINT32_C(0);
+}
+
+/* The first rank of `from` sends its bytes to all of `to`. */
+static CornuStatus send_copies(const CornuBuffer *base, uint32_t from, uint32_t to, void *data,
+                               size_t bytes)
+{
+    CornuProcesses *processes = base->device->processes;
+    const int       ranks = cornu_process_count(processes), rank = cornu_process_rank(processes);
+    CornuMessage    sends[32], receive;
+    char            what[96];
+    int             first = 0;
+    while (!(from >> first & 1)) first++;
+    snprintf(what, sizeof what, "reading %.80s", base->held.name);
+    CornuExchange exchange = { .what = what, .sends = sends, .receives = &receive };
+    for (int r = 0; r < ranks && rank == first; r++)
+        if (to >> r & 1) sends[exchange.send_count++] = (CornuMessage){ r, data, bytes };
+    if (rank != first && (to >> rank & 1)) {
+        receive = (CornuMessage){ first, data, bytes };
+        exchange.receive_count = 1;
+    }
+    CORNU__TRY(cornu__exchange_start(processes, &exchange));
+    return cornu__exchange_finish(processes, &exchange);
+}
+
 CornuStatus cornu__host_buffer_read(const CornuBuffer *base, int64_t first, CornuArray to)
 {
     const Buffer *buffer = (const Buffer *)base;
     const Part    part = both(own_part(buffer), part_for(to, first));
     CORNU__TRY(end_gather(buffer));
-    if (part.end > 0)
+    if (part.end > 0 && buffer->data)
         memcpy(element_in(to, first, part.first), element_of(buffer, part.first),
                bytes_of(buffer, part));
+    if (base->holders && (base->holders & all_ranks(base->device)) != all_ranks(base->device))
+        return send_copies(base, base->holders, ~base->holders, to.data, cornu_type_bytes(to.type));
     if (buffer->each == 0 || cornu_process_count(base->device->processes) == 1) return CORNU_OK;
     return read_others(buffer, first, to);
+}
+
+/* ---- Dealt to some ranks ---- */
+
+/* Allocates it, or frees it. */
+static CornuStatus keep(Buffer *buffer, bool here)
+{
+    CornuBuffer *base = &buffer->base;
+    if (here == (buffer->data != NULL)) return CORNU_OK;
+    const int64_t bytes = (int64_t)cornu_type_bytes(base->type);
+    if (here && !(buffer->data = cornu__allocate_aligned((size_t)bytes))) return CORNU_ERR_MEMORY;
+    if (!here) cornu__release(buffer->data);
+    if (!here) buffer->data = NULL;
+    base->held.bytes = here ? bytes : 0;
+    cornu__memory_count(base->device, base->held.use, here ? bytes : -bytes);
+    return CORNU_OK;
+}
+
+CornuStatus cornu__host_buffer_deal(CornuBuffer *base, uint32_t holders)
+{
+    Buffer         *buffer = (Buffer *)base;
+    CornuProcesses *processes = base->device->processes;
+    const uint32_t  before = base->holders ? base->holders : all_ranks(base->device);
+    const uint32_t  after = base->holders ? before | holders : holders;
+    CORNU__TRY(cornu__processes_check(processes, "memory for a stage", keep(
+        buffer, after >> cornu_process_rank(processes) & 1)));
+    if (after & ~before)
+        CORNU__TRY(send_copies(base, before, after & ~before, buffer->data,
+                               cornu_type_bytes(base->type)));
+    base->holders = after;
+    return CORNU_OK;
 }

@@ -11,6 +11,8 @@ void         cornu__host_buffer_free(CornuBuffer *buffer);
 CornuStatus  cornu__host_buffer_write(CornuBuffer *buffer, int64_t first, CornuArray from);
 CornuStatus  cornu__host_buffer_read(const CornuBuffer *buffer, int64_t first, CornuArray to);
 
+CornuStatus  cornu__host_buffer_deal(CornuBuffer *buffer, uint32_t holders);
+
 /* The first element in memory. */
 void *cornu__host_data(const CornuBuffer *buffer);
 

@@ -1,0 +1,255 @@
+/* Stages of a pipeline on several ranks: the bits of one process, and a part of its memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../../models/models.h"
+#include "../../../nn/cornu.h"
+#include "../../device/processes/results.h"
+
+enum { ROWS = 40, BATCH = 16, CLASSES = 10, SIDE = 28 };
+
+static uint8_t images[ROWS * SIDE * SIDE];
+static int32_t classes[ROWS];
+
+static void make_data(void)
+{
+    for (int i = 0; i < ROWS * SIDE * SIDE; i++) images[i] = (uint8_t)(i * 37 % 251 + i / 784);
+    for (int i = 0; i < ROWS; i++) classes[i] = (i * 5 + i / 3) % CLASSES;
+}
+
+/* ---- Models ---- */
+
+static CornuModel *mnist_cnn(void) { return cornu_mnist_cnn(); }
+static CornuModel *resnet20(void) { return cornu_resnet20(); }
+
+/* A penalty on weights, noise, a branch over the cut, and layers that are called in two stages. */
+static CornuModel *branches(void)
+{
+    CornuLayer  *shared = cornu_dense(24, .activation = CORNU_TANH, .name = "shared");
+    CornuSymbol *x = cornu_input(.shape = { SIDE, SIDE }, .scale = 1.0 / 255.0, .name = "x");
+    CornuSymbol *h = cornu_call(cornu_dense(24, .kernel_regularizer = cornu_l2(0.01),
+                                            .kernel_constraint = cornu_max_norm(0.9),
+                                            .name = "first"), cornu_call(cornu_flatten(), x));
+    CornuLayer  *twice = cornu_batch_normalization();
+    CornuSymbol *y = cornu_call(shared, cornu_call(twice, h));
+    y = cornu_call(cornu_dense(24, .name = "middle"),
+                   cornu_call(cornu_gaussian_noise(0.1), cornu_call(twice, y)));
+    y = cornu_call(cornu_add(), h, cornu_call(shared, y));
+    return cornu_model(.inputs = { x }, .name = "branches",
+                       .outputs = { cornu_call(cornu_dense(CLASSES, .name = "out",
+                                                           .activation = CORNU_SOFTMAX), y) });
+}
+
+/* float16, whose losses are scaled, and a wrapper with states of its own. */
+static CornuModel *narrow(void)
+{
+    CornuModel *model = cornu_sequential(.input_shape = { SIDE, SIDE }, .policy = "mixed_float16");
+    cornu_model_add(model, cornu_gru(24, .return_sequences = true));
+    cornu_model_add(model, cornu_dropout(0.2));
+    cornu_model_add(model, cornu_lstm(24));
+    cornu_model_add(model, cornu_spectral_normalization(cornu_dense(32)));
+    cornu_model_add(model, cornu_dense(CLASSES, .activation = CORNU_SOFTMAX, .dtype = "float32"));
+    return model;
+}
+
+static CornuOptimizer *nadam(void) { return cornu_nadam(.learning_rate = 0.003); }
+static CornuOptimizer *lamb(void) { return cornu_lamb(.learning_rate = 0.01, .use_ema = true); }
+static CornuOptimizer *adam(void) { return cornu_adam(.learning_rate = 0.003); }
+static CornuOptimizer *clipped(void)
+{
+    return cornu_sgd(.learning_rate = 0.05, .momentum = 0.9, .global_clipnorm = 0.5);
+}
+
+typedef struct {
+    const char     *name;
+    CornuModel     *(*build)(void);
+    CornuOptimizer *(*optimizer)(void);
+    int             stages, microbatches;
+} Case;
+
+static const Case cases[] = {
+    { "mnist_cnn", mnist_cnn, adam, 4, 4 },
+    { "mnist_cnn, fewer microbatches", mnist_cnn, clipped, 4, 2 },
+    { "branches", branches, adam, 4, 4 },
+    { "branches, clipped", branches, clipped, 4, 1 },
+    { "branches, lamb", branches, lamb, 5, 3 },
+    { "narrow", narrow, clipped, 4, 4 },
+    { "narrow, nadam", narrow, nadam, 4, 2 },
+};
+
+/* ---- Training ---- */
+
+static void keep(const char *name, const char *of, const void *data, size_t bytes)
+{
+    char what[80];
+    snprintf(what, sizeof what, "%s, %s", name, of);
+    result(what, data, bytes);
+}
+
+static CornuStatus keep_weights(const CornuModel *model, const char *name)
+{
+    for (int i = 0; i < cornu_model_weight_count(model); i++) {
+        const CornuWeight *w = cornu_model_weight(model, i);
+        void              *values = malloc(cornu_type_bytes(w->type));
+        const CornuStatus  status = cornu_weight_read(w, cornu_array_from(values, w->type));
+        if (!status) keep(name, w->path, values, cornu_type_bytes(w->type));
+        free(values);
+        if (status) return status;
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus keep_slots(const CornuModel *model, const char *name)
+{
+    for (int i = 0; i < cornu_model_optimizer_variable_count(model); i++) {
+        const CornuVariable *v = cornu_model_optimizer_variable(model, i);
+        const CornuType      type = cornu_variable_host_type(v);
+        void                *values = malloc(cornu_type_bytes(type));
+        const CornuStatus    status = cornu_variable_read(v, cornu_array_from(values, type));
+        if (!status) keep(name, cornu_variable_name(v), values, cornu_type_bytes(type));
+        free(values);
+        if (status) return status;
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus fit(CornuModel *model, const char *name)
+{
+    static float   predictions[ROWS * CLASSES];
+    double         values[4];
+    const CornuArray x = cornu_array(images, CORNU_U8, ROWS, SIDE, SIDE);
+    const CornuArray y = cornu_array(classes, CORNU_I32, ROWS);
+    CornuHistory  *history = cornu_fit(model, .x = x, .y = y, .epochs = 2, .batch_size = BATCH,
+                                       .validation_data = { .x = x, .y = y }, .verbose = CORNU_SILENT);
+    if (!history) return cornu_error_take();
+    static const char *const names[] = { "loss", "accuracy", "gradient_norm", "val_loss" };
+    for (int i = 0; i < 4; i++) {
+        values[i] = cornu_history_get(history, names[i], 1);
+        keep(name, names[i], &values[i], sizeof values[i]);
+    }
+    cornu_history_free(history);
+    CornuStatus status = keep_weights(model, name);
+    if (!status) status = keep_slots(model, name);
+    if (!status)
+        status = cornu_evaluate(model, .x = x, .y = y, .batch_size = BATCH,
+                                .verbose = CORNU_SILENT, .results = values);
+    if (!status) keep(name, "evaluation", values, 2 * sizeof *values);
+    if (!status)
+        status = cornu_predict(model, .x = x, .batch_size = BATCH, .verbose = CORNU_SILENT,
+                               .to = cornu_array(predictions, CORNU_F32, ROWS, CLASSES));
+    if (!status) keep(name, "predictions", predictions, sizeof predictions);
+    return status;
+}
+
+static CornuStatus train(CornuProcesses *processes, const Case *c, CornuPipelineSchedule schedule)
+{
+    CornuStrategy *strategy = cornu_pipeline_parallel(
+        .stages = c->stages, .threads = 1, .microbatches = c->microbatches, .schedule = schedule,
+        .processes = processes);
+    if (!strategy) return cornu_error_take();
+    cornu_set_random_seed(7);
+    CornuModel *model = c->build();
+    CornuStatus status = CORNU_OK;
+    CORNU_SCOPE(strategy)
+        status = cornu_compile(model, .optimizer = c->optimizer(), .metrics = { CORNU_ACCURACY },
+                               .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
+                               .gradient_norm = true);
+    if (!status) status = fit(model, c->name);
+    cornu_model_free(model);
+    cornu_strategy_free(strategy);
+    return status;
+}
+
+static CornuStatus train_all(CornuProcesses *processes)
+{
+    for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
+        for (int schedule = CORNU_GPIPE; schedule <= CORNU_1F1B; schedule++) {
+            const CornuStatus status = train(processes, &cases[i], (CornuPipelineSchedule)schedule);
+            if (status) return cornu__fail_prefix(status, cases[i].name);
+        }
+    return CORNU_OK;
+}
+
+static void ranks_agree(void **state)
+{
+    (void)state;
+    results_agree("shm", (const int[]){ 2, 3, 4, 0 }, 20, train_all);
+}
+
+/* ---- A deep network ---- */
+
+static CornuStatus train_resnet(CornuProcesses *processes)
+{
+    for (int stages = 2; stages <= 4; stages += 2)
+        for (int schedule = CORNU_GPIPE; schedule <= CORNU_1F1B; schedule++) {
+            const Case of = { "resnet20", resnet20, clipped, stages, 8 };
+            if (cornu_process_count(processes) > stages) continue;
+            const CornuStatus status = train(processes, &of, (CornuPipelineSchedule)schedule);
+            if (status) return status;
+        }
+    return CORNU_OK;
+}
+
+static void resnets_agree(void **state)
+{
+    (void)state;
+    results_agree("shm", (const int[]){ 2, 4, 0 }, 20, train_resnet);
+}
+
+/* ---- Memory ---- */
+
+enum { UNITS = 256, LAYERS = 8 };
+
+/* Bytes of a rank: at most its part of the weights, of two slots and the gradients of each, and as
+ * much again as a layer has. */
+static CornuStatus keep_a_part(CornuProcesses *processes)
+{
+    static float   x[BATCH * UNITS];
+    CornuStrategy *strategy = cornu_pipeline_parallel(
+        .stages = 8, .threads = 1, .microbatches = 4, .processes = processes,
+        .schedule = CORNU_1F1B);
+    if (!strategy) return cornu_error_take();
+    CornuModel *model = cornu_sequential(.input_shape = { UNITS });
+    CornuStatus status = CORNU_OK;
+    for (int i = 0; i < LAYERS; i++)
+        cornu_model_add(model, cornu_dense(UNITS, .kernel_regularizer = cornu_l2(0.01)));
+    CORNU_SCOPE(strategy)
+        status = cornu_compile(model, .optimizer = adam(), .loss = CORNU_MEAN_SQUARED_ERROR);
+    for (int i = 0; i < 2 && !status; i++)
+        status = cornu_train_on_batch(model, .x = cornu_array(x, CORNU_F32, BATCH, UNITS),
+                                      .y = cornu_array(x, CORNU_F32, BATCH, UNITS));
+    const CornuMemory memory = cornu_device_memory(cornu_strategy_device(strategy));
+    const int64_t each = 4 * (int64_t)sizeof(float) * UNITS * (UNITS + 1);
+    const int64_t held = memory.uses[CORNU_USE_WEIGHTS].now + memory.uses[CORNU_USE_SLOTS].now;
+    const int     ranks = cornu_process_count(processes);
+    if (!status && (held > each * LAYERS / ranks + each / 16 || held < each * LAYERS / ranks))
+        status = cornu__fail(CORNU_ERR_VALUE, "%lld bytes on rank %d of %d, expected %lld",
+                             (long long)held, cornu_process_rank(processes), ranks,
+                             (long long)(each * LAYERS / ranks));
+    cornu_model_free(model);
+    cornu_strategy_free(strategy);
+    return status;
+}
+
+static void ranks_have_their_stages(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= 8; ranks *= 2) ranks_succeed(ranks, "shm", keep_a_part);
+}
+
+int main(void)
+{
+    make_data();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_agree), cmocka_unit_test(resnets_agree),
+        cmocka_unit_test(ranks_have_their_stages),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
