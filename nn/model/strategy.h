@@ -163,15 +163,19 @@ CornuStrategy *cornu_fully_sharded_from(const CornuFullyShardedConfig *config);
  * on different microbatches at a time (device/mesh/timetable.h). Gradients are added over a batch
  * and applied once, so that training is that on whole batches but for the grouping of sums; only
  * BatchNormalization and SpectralNormalization go on by a microbatch at a time. The bits of the
- * weights do not depend on the stages and the schedule, as long as the microbatches are the same;
- * .stages = 1 is plain gradient accumulation. Evaluation and predictions are as without.
- * pipeline_parallel.h shows what a model became.
+ * weights do not depend on the stages, the schedule and the processes, as long as the microbatches
+ * are the same; .stages = 1 is plain gradient accumulation. Evaluation and predictions are as
+ * without. pipeline_parallel.h shows what a model became.
  *
  *     CornuStrategy *pipeline = cornu_pipeline_parallel(.stages = 4, .microbatches = 8,
  *                                                       .schedule = CORNU_1F1B);
  *     CORNU_SCOPE(pipeline) cornu_compile(model, …);
  *
- * The stages take turns on one device of one process. Where a microbatch cannot stand for a part of
+ * The stages take turns on the device of one process, or are dealt to several in contiguous blocks:
+ * each has the weights, gradients and slots of its own stages, from the first step on, and feeds
+ * all rows. Fitting, evaluating, predicting, reading weights and saving are then for all processes
+ * at once, with the same results on each; a graph of the program's own cannot read what other
+ * processes have (CORNU_ERR_UNSUPPORTED). Where a microbatch cannot stand for a part of
  * the batch, the first training step is refused: losses with masks, with
  * CORNU_MEAN_WITH_SAMPLE_WEIGHT or over the whole batch, stateful layers, .sparse_gradient.
  */
@@ -188,10 +192,13 @@ typedef struct {
     int                   threads;             /* of this process; default as device.h    */
     CornuPrecision        precision;           /* as device.h                             */
     int64_t               iterations_per_loop; /* as above                                */
-    CornuProcesses       *processes;           /* CORNU_ERR_UNSUPPORTED for more than one */
+    CornuProcesses       *processes;           /* that share the stages, no more than these;
+                                                  default this alone; close them after the
+                                                  strategy                                */
 } CornuPipelineParallelConfig;
 
-/* Opens the device, with one shard. NULL with a pending error, as cornu_device_open. */
+/* Opens the device, with one shard. NULL with a pending error, as cornu_device_open, and
+ * CORNU_ERR_ARGUMENT for more processes than stages. */
 CornuStrategy *cornu_pipeline_parallel_from(const CornuPipelineParallelConfig *config);
 #define cornu_pipeline_parallel(...) \
     cornu_pipeline_parallel_from(&(CornuPipelineParallelConfig){ .unset = 0, __VA_ARGS__ })

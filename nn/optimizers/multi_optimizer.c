@@ -86,6 +86,7 @@ static CornuStatus build_inner(Multi *multi, int n, CornuVariable *const *w, Cor
     const int       count = count_of(multi, n);
     inner->reduction = multi->base.reduction;
     inner->groups = multi->base.groups;
+    inner->bucket_bytes = multi->base.bucket_bytes;
     SELECT(multi, n, w, some);
     if (count > 0) return cornu_optimizer_build(inner, some, count);
     return cornu__optimizer_build_empty(inner, cornu_variable_device(w[0]));
