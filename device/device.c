@@ -497,7 +497,7 @@ static CornuStatus check_buffer(const CornuExecutable *executable, const CornuBu
                                 CornuValue value)
 {
     if (!buffer) return cornu__fail(CORNU_ERR_ARGUMENT, "NULL, expected a buffer");
-    if (!cornu__buffer_is_here(buffer))
+    if (buffer->away)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s is of a pipeline's stage that other "
                            "processes run, expected what this one has", buffer->held.name);
     if (buffer->device != executable->device)

@@ -157,18 +157,9 @@ struct CornuBuffer {
     CornuType    type;
     CornuHeld    held;
     uint32_t     holders;          /* bit r: rank r has it; 0: all ranks do */
+    bool         away;             /* this one does not */
     CornuBuffer *next, *previous;
 };
-
-static inline bool cornu__buffer_is_of(const CornuBuffer *buffer, int rank)
-{
-    return !buffer->holders || (buffer->holders >> rank & 1);
-}
-
-static inline bool cornu__buffer_is_here(const CornuBuffer *buffer)
-{
-    return cornu__buffer_is_of(buffer, cornu_process_rank(buffer->device->processes));
-}
 
 struct CornuExecutable {
     CornuDevice     *device;

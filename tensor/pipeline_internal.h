@@ -38,8 +38,8 @@ typedef struct {
 CornuPipeline *cornu__pipeline_create(CornuGraph *graph);
 void           cornu__pipeline_free(CornuPipeline *pipeline);
 
-/* Cuts it into stages, by the stage of each layer's name, and compiles those of this rank. Variables
- * of layers are dealt to the ranks that read them. With several ranks all call it. */
+/* Cuts it into stages, by the stage of each layer's name, and compiles those of this rank.
+ * Variables of layers are dealt to the ranks that read them. With several ranks all call it. */
 CornuStatus cornu__pipeline_cut(CornuPipeline *pipeline, const CornuLookup *stage_of, int stages,
                                 int microbatches, CornuPipelineSchedule schedule);
 

@@ -2,8 +2,9 @@
  * A program shared by ranks of which each has some of its variables.
  *
  * What depends on the variables of one rank alone is computed there; what depends on those of
- * several, such as the norm of all gradients, by all of them, once they have been sent its operands.
- * So a program has rounds, between which ranks exchange values; the last one writes the outputs.
+ * several, such as the norm of all gradients, by all of them, once they have been sent its
+ * operands. So a program has rounds, between which ranks exchange values; the last one writes the
+ * outputs.
  */
 #ifndef CORNU_DEVICE_SHARE_H
 #define CORNU_DEVICE_SHARE_H

@@ -164,7 +164,8 @@ int command_train(int argc, char **argv)
                               .extra = extra,
                               .arguments = "MODEL",
                               .least_arguments = 1,
-                              .groups = OPTIONS_ALL | OPTIONS_CLASSES | OPTIONS_MESH,
+                              .groups = OPTIONS_ALL | OPTIONS_CLASSES | OPTIONS_MESH |
+                                        OPTIONS_PIPELINE,
                               .data = DATA_HELP,
                               .purpose =
                                   "Trains a model on your data, or a network of models/ on its "

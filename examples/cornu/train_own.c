@@ -48,7 +48,7 @@ static CornuStatus train(const Options *options, const TrainFlags *flags, CornuM
     CornuHistory *history = fit(options, flags, model, data);
     if (!history) return session_stopped(options, model);
     CornuStatus status = session_save(options, model);
-    if (!status) session_remarks(cornu_model_device(model), cornu_model_statistics(model));
+    if (!status) session_remarks(model);
     if (!status) status = record(options, model, history, data);
     if (!status) status = session_finish(options);
     cornu_history_free(history);

@@ -192,7 +192,7 @@ static CornuStatus train(Run *run)
     say_loss(run, "Training loss", cornu_history_get(history, "loss", last));
     if (run->test)
         say_loss(run, "Validation loss", cornu_history_get(history, "val_loss", last));
-    session_remarks(run->device, cornu_model_statistics(run->model));
+    session_remarks(run->model);
     if (!status) status = record(run, history);
     if (!status) status = session_finish(options);
     cornu_history_free(history);

@@ -282,12 +282,6 @@ static CornuStatus check_settings(const CornuModel *model, const CornuCompileCon
     return CORNU_OK;
 }
 
-void cornu__pipeline_plan_free(CornuPipelinePlan *plan)
-{
-    if (plan) cornu__release(plan->stage);
-    cornu__release(plan);
-}
-
 CornuStatus cornu__model_set_plan(CornuModel *model, const CornuPipelinePlan *plan)
 {
     CornuPipelinePlan *copy = plan ? cornu__allocate(1, sizeof *copy) : NULL;

@@ -138,7 +138,8 @@ CornuStatus cornu_model_metric_result(CornuModel *model, int i, double *result, 
  * it is read again. CORNU_ERR_ARGUMENT before the first step. */
 CornuStatus cornu_model_metric_state(CornuModel *model, int i, int state, CornuArray *array);
 
-/* Statistics of the training step; NULL before the first step. */
+/* Statistics of the training step; NULL before the first step. Of a pipeline those of all
+ * microbatches and the update, in the stages of this process (training/pipeline_parallel.h). */
 const CornuStatistics *cornu_model_statistics(const CornuModel *model);
 
 /* The training step for batches of these types, as fit and cornu_train_on_batch run it; compiled

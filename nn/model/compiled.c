@@ -46,12 +46,15 @@ static void set_constraints(CornuModel *model)
     }
 }
 
+/* In a pipeline the weights of each layer are a bucket: they are of one stage. */
+enum { BY_LAYER = 1 };
+
 CornuStatus cornu__compiled_build(CornuModel *model)
 {
     CornuVariable **w = cornu__allocate((size_t)model->base.weight_count, sizeof *w);
     if (!w) return CORNU_ERR_MEMORY;
     const int   count = list_trainable(model, w);
-    if (model->pipeline) model->optimizer->bucket_bytes = 1;   /* a layer each, of one stage */
+    if (model->pipeline) model->optimizer->bucket_bytes = BY_LAYER;
     CornuStatus status = count > 0 ? cornu_optimizer_build(model->optimizer, w, count)
                                    : cornu__optimizer_build_empty(model->optimizer, model->device);
     cornu__release(w);
@@ -96,7 +99,9 @@ CornuStatus cornu__compiled_follow(CornuModel *model)
     bool      same = count == optimizer->count;
     for (int i = 0; same && i < count; i++) same = w[i] == optimizer->w[i];
     CornuStatus status = CORNU_OK;
-    if (!same && !model->trains) {
+    const bool  joined = model->pipeline && optimizer->bucket_bytes != BY_LAYER;
+    if (joined) model->optimizer->bucket_bytes = BY_LAYER;   /* moved to a pipeline since */
+    if (joined || (!same && !model->trains)) {
         status = rebuild(model, w, count);
     } else if (!same && !model->warned) {
         model->warned = true;
@@ -130,6 +135,12 @@ void cornu__states_free(CornuTracked *tracked)
         cornu__release(tracked->host[i].data);
     }
     tracked->state_count = 0;
+}
+
+void cornu__pipeline_plan_free(CornuPipelinePlan *plan)
+{
+    if (plan) cornu__release(plan->stage);
+    cornu__release(plan);
 }
 
 /* A loss shared by several outputs is in the array several times. */

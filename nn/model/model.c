@@ -480,7 +480,9 @@ const CornuStatistics *cornu_model_statistics(const CornuModel *model)
 {
     CORNU__NEED_OR(model, NULL);
     for (const CornuStep *step = model->steps; step; step = step->next)
-        if (step->mode == CORNU_STEP_TRAIN) return cornu_graph_statistics(step->graph);
+        if (step->mode == CORNU_STEP_TRAIN)
+            return step->pipeline ? step->runs->statistics(step)
+                                  : cornu_graph_statistics(step->graph);
     return NULL;
 }
 

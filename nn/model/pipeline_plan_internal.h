@@ -9,8 +9,9 @@ typedef struct CornuPipelinePlan {
     CornuPipelineSchedule schedule;
     int                   cuts;                  /* 0: where stages take equal times */
     char                  cut_at[CORNU_MAX_STAGES - 1][64];
-    int                   layers;                /* of the model's own: the stage of each, in the */
-    int                  *stage;                 /* order of their calls; NULL: no step is cut yet */
+    int                   layers;                /* of a model's own plan: these, and the stage */
+    int                  *stage;                 /* of each in the order of their calls; NULL: no
+                                                    step is cut yet */
 } CornuPipelinePlan;
 
 /* That of a strategy; NULL: it has none, or is NULL. */

@@ -44,6 +44,7 @@ typedef struct {
     CornuStatus (*finish)(struct CornuModel *model, struct CornuStep *step);
     /* `to` as cornu__step_run's. */
     CornuStatus (*run)(struct CornuStep *step, CornuArray *to);
+    const CornuStatistics *(*statistics)(const struct CornuStep *step);
     void        (*free)(struct CornuStep *step);
 } CornuStepRuns;
 

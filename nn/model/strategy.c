@@ -172,8 +172,9 @@ CornuStrategy *cornu_pipeline_parallel_from(const CornuPipelineParallelConfig *c
     }
     if (processes > config->stages) {
         cornu_strategy_free(strategy);
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "pipeline_parallel: %d processes for %d stages, "
-                                "expected at least one stage for each", processes, config->stages);
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "pipeline_parallel: %d processes for %d "
+                                "stages, expected at least one stage for each", processes,
+                                config->stages);
     }
     return with_device(strategy, cornu_device_open(
         config->device ? config->device : "cpu", .shards = 1, .threads = config->threads,

@@ -207,6 +207,18 @@ static CornuStatus agree(const CornuModel *model, const CornuProgram *program,
     return cornu__processes_agree(cornu_device_processes(model->device), "the pipeline", text);
 }
 
+/* That of the first layer called that has it; -1: none has. */
+static int stage_of_weight(const CornuModel *model, const Layers *layers, const CornuWeight *w)
+{
+    for (int i = 0; i < model->call_count; i++) {
+        const CornuLayer *layer = model->calls[i].node->layer;
+        for (int k = 0; k < layer->weight_count; k++)
+            if (layer->weights[k] == w)
+                return layers->stage[cornu__lookup_find(&layers->number, cornu_layer_name(layer))];
+    }
+    return -1;
+}
+
 static void report(const CornuModel *model, CornuStep *step, const Layers *layers)
 {
     CornuPipelineReport  *to = &step->pipeline->report;
@@ -215,7 +227,8 @@ static void report(const CornuModel *model, CornuStep *step, const Layers *layer
     double                all = 0.0;
     *to = (CornuPipelineReport){
         .stages = timetable->stages, .microbatches = timetable->microbatches,
-        .slots = timetable->slots, .rows = step->rows, .schedule = model->pipeline->schedule,
+        .slots = timetable->slots, .ranks = pipeline->ranks.count,
+        .rows = step->rows, .schedule = model->pipeline->schedule,
         .bubble = timetable->bubble,
         .least_bubble = cornu_timetable_least_bubble(timetable->stages, timetable->microbatches),
     };
@@ -226,7 +239,14 @@ static void report(const CornuModel *model, CornuStep *step, const Layers *layer
         stage->last = layers->name[i];
         stage->share += all > 0.0 ? layers->cost[i] / all : 0.0;
     }
+    for (int i = 0; i < model->base.weight_count; i++) {
+        const int stage = stage_of_weight(model, layers, model->base.weights[i]);
+        if (stage >= 0)
+            to->stage[stage].weight_bytes +=
+                (int64_t)cornu_type_bytes(model->base.weights[i]->type);
+    }
     for (int s = 0; s < to->stages; s++) {
+        to->stage[s].rank = cornu__phase_rank(pipeline, s);
         to->stage[s].stashes = timetable->stashes[s];
         to->stage[s].stash_bytes = cornu__pipeline_stash(pipeline, s);
     }
@@ -271,6 +291,42 @@ static CornuStatus keep_predictions(const CornuModel *model, CornuStep *step)
     return CORNU_OK;
 }
 
+static CornuStatus prepare_update(const CornuModel *model, CornuPipelineStep *self)
+{
+    if (!self->update) return CORNU_OK;
+    if (!is_shared(model)) return cornu_graph_prepare(self->update, NULL, 0);
+    self->shared = cornu__rank_graph_create(self->update);
+    return self->shared ? CORNU_OK : cornu_error_take();
+}
+
+/* Adds a program that runs so many times. */
+static void count(CornuStatistics *to, const CornuStatistics *of, int64_t times)
+{
+    to->flops += of->flops * times;
+    to->ops += of->ops * times;
+    to->kernels += of->kernels * times;
+    to->fallbacks += of->fallbacks;
+    to->copies += of->copies * times;
+    to->bytes_planned += of->bytes_planned;
+    to->bytes_moved += of->bytes_moved * times;
+    for (int id = 0; id < CORNU_OP_COUNT; id++)
+        if (of->fell_back[id]) to->fell_back[id] = of->fell_back[id];
+}
+
+static void count_all(CornuPipelineStep *self)
+{
+    const CornuPipeline *pipeline = self->pipeline;
+    CornuStatistics     *to = &self->statistics;
+    for (int p = 0; p < CORNU__MAX_PHASES; p++)
+        if (pipeline->executables[p])
+            count(to, cornu_executable_statistics(pipeline->executables[p]),
+                  pipeline->microbatches);
+    for (int p = 0; self->shared && p < CORNU__SHARE_ROUNDS; p++)
+        if (self->shared->executables[p])
+            count(to, cornu_executable_statistics(self->shared->executables[p]), 1);
+    if (self->update && !self->shared) count(to, cornu_graph_statistics(self->update), 1);
+}
+
 static CornuStatus finish(CornuModel *model, CornuStep *step)
 {
     CornuPipelineStep *self = step->pipeline;
@@ -281,10 +337,9 @@ static CornuStatus finish(CornuModel *model, CornuStep *step)
     if (!status) status = cut(model, step, &layers);
     free_layers(&layers);
     CORNU__TRY(status);
-    if (!self->update) return CORNU_OK;
-    if (!is_shared(model)) return cornu_graph_prepare(self->update, NULL, 0);
-    self->shared = cornu__rank_graph_create(self->update);
-    return self->shared ? CORNU_OK : cornu_error_take();
+    CORNU__TRY(prepare_update(model, self));
+    count_all(self);
+    return CORNU_OK;
 }
 
 /* ---- Running ---- */
@@ -369,6 +424,11 @@ static CornuStatus run(CornuStep *step, CornuArray *to)
     return step->microbatched ? CORNU_OK : read_predictions(step, to);
 }
 
+static const CornuStatistics *statistics(const CornuStep *step)
+{
+    return &step->pipeline->statistics;
+}
+
 static void free_step(CornuStep *step)
 {
     CornuPipelineStep *self = step->pipeline;
@@ -383,7 +443,7 @@ static void free_step(CornuStep *step)
 
 CornuStatus cornu__compiled_pipeline(const CornuModel *model, CornuStep *step)
 {
-    static const CornuStepRuns runs = { feed, feed_counts, finish, run, free_step };
+    static const CornuStepRuns runs = { feed, feed_counts, finish, run, statistics, free_step };
     step->microbatched = step->mode == CORNU_STEP_TRAIN;
     if (!step->microbatched && !is_shared(model)) return CORNU_OK;
     if (step->concurrent)

@@ -19,6 +19,7 @@ typedef struct CornuPipelineStep {
     int                 active;        /* microbatches that have rows of the batch just fed */
     bool                dirty;         /* a run failed: the sums are not zero */
     CornuPipelineReport report;
+    CornuStatistics     statistics;    /* of the programs of this process */
 } CornuPipelineStep;
 
 /* CORNU_ERR_UNSUPPORTED if a loss of an output needs more than the rows of a microbatch. */

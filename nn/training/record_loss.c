@@ -186,7 +186,7 @@ CornuStatus cornu__track_compiled(CornuModel *model, const CornuStep *step,
         CornuMetricCall call = losses->call[of];
         if (!tracked->metric) call.mask = NULL;
         if (!tracked->weighted) call.weight = NULL;
-        if (step->pipeline) call.count = cornu_op_all_reduce(step->count);
+        if (step->microbatched) call.count = cornu_op_all_reduce(step->count);
         cornu_graph_scope(step->graph, tracked->name);
         CORNU__TRY(cornu__track(model, tracked, tracked->name,
                                 tracked->output < 0 ? losses->shown_loss : losses->shown[of],

@@ -205,5 +205,6 @@ CornuStatus cornu__host_buffer_deal(CornuBuffer *base, uint32_t holders)
         CORNU__TRY(send_copies(base, before, after & ~before, buffer->data,
                                cornu_type_bytes(base->type)));
     base->holders = after;
+    base->away = !buffer->data;
     return CORNU_OK;
 }

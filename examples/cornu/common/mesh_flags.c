@@ -105,12 +105,57 @@ void mesh_free_layouts(MeshLayouts *layouts)
     cornu_layout_free(layouts->by_class);
 }
 
-/* ---- Both ---- */
+/* ---- --pipeline ---- */
+
+static CornuStatus read_pipeline(const char *text, CornuPipelineParallelConfig *to)
+{
+    static const char *const schedules[] = { "1f1b", "gpipe" };
+    char *end;
+    long  stages = strtol(text, &end, 10), microbatches = 4 * stages;
+    int   schedule = 0;
+    if (*end == ',') microbatches = strtol(end + 1, &end, 10);
+    while (*end == ',' && schedule < 2 && strcmp(end + 1, schedules[schedule])) schedule++;
+    if (*text < '0' || *text > '9' || (*end && *end != ',') || schedule == 2 || stages < 1 ||
+        stages > CORNU_MAX_STAGES || microbatches < 1 || microbatches > CORNU_MAX_MICROBATCHES)
+        return options_refuse("--pipeline %s: expected 1 to %d stages, and perhaps 1 to %d "
+                              "microbatches and 1f1b or gpipe, such as 4,8", text,
+                              CORNU_MAX_STAGES, CORNU_MAX_MICROBATCHES);
+    to->stages = (int)stages;
+    to->microbatches = (int)microbatches;
+    to->schedule = schedule == 0 ? CORNU_1F1B : CORNU_GPIPE;
+    return CORNU_OK;
+}
+
+static CornuStatus check_pipeline(const Options *options)
+{
+    CornuPipelineParallelConfig config = { .unset = 0 };
+    const char *other = options->mesh ? "--mesh" : options->fully_sharded ? "--fully-sharded"
+                      : options->shards ? "--shards" : NULL;
+    if (!options->pipeline) return CORNU_OK;
+    if (other)
+        return options_refuse("--pipeline and %s: a stage has one shard, expected one of the two",
+                              other);
+    return read_pipeline(options->pipeline, &config);
+}
+
+CornuStrategy *pipeline_open(const Options *options, CornuPrecision precision,
+                             CornuProcesses *processes)
+{
+    CornuPipelineParallelConfig config = {
+        .device = options->device, .threads = (int)options->threads, .precision = precision,
+        .iterations_per_loop = options->steps_per_execution, .processes = processes,
+    };
+    return read_pipeline(options->pipeline, &config) ? NULL
+                                                     : cornu_pipeline_parallel_from(&config);
+}
+
+/* ---- All ---- */
 
 CornuStatus mesh_check(const Options *options)
 {
     CornuMesh   mesh;
     MeshLayouts layouts = { .rows = NULL };
+    if (check_pipeline(options)) return cornu_error_status();
     if (!options->mesh)
         return options->layout.count == 0 ? CORNU_OK
             : options_refuse("--layout %s is of a mesh, expected --mesh "

@@ -10,6 +10,11 @@
  *
  * Without --layout the model is cut as cornu_default_layout says. The rows of a batch are dealt over
  * the axis "batch", else the first one, which then is not called "model".
+ *
+ * --pipeline, which is instead of these: the stages of layers that a model trains in.
+ *
+ *     --pipeline 4,8                          4 stages, 8 microbatches of each batch
+ *     --pipeline 4,8,gpipe                    by another schedule than 1f1b
  */
 #ifndef CORNU_EXAMPLES_MESH_FLAGS_H
 #define CORNU_EXAMPLES_MESH_FLAGS_H
@@ -46,6 +51,11 @@ bool mesh_is_given(const Options *options);
 /* Of a compile, or move, over the mesh: that of the flags, as a --layout for no weight, if they are
  * what is refused (options_blame). */
 CornuStatus mesh_blame(const Options *options, CornuStatus status);
+
+/* --pipeline: opens its device, which cornu_strategy_device names, for these processes. NULL with a
+ * pending error. */
+CornuStrategy *pipeline_open(const Options *options, CornuPrecision precision,
+                             CornuProcesses *processes);
 
 /* Gives the device, on which nothing has been made yet, the mesh, to cut this model, which is
  * built; says so the first time. Does nothing without these flags, or options. */

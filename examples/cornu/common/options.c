@@ -63,6 +63,12 @@ static void fill_table(Table *table, Options *o)
           "each shard keeps its part of the weights and the optimizer's slots alone", 0, 0, NULL },
         OPTION_END,
     };
+    const Option pipeline[] = {
+        { "pipeline", OPTION_TEXT, &o->pipeline, "S[,M]",
+          "S stages of layers, dealt to the processes, and M microbatches of each batch, default "
+          "4 S; a third word is the schedule, 1f1b or gpipe", 0, 0, NULL },
+        OPTION_END,
+    };
     const Option threads[] = {
         { "threads", OPTION_WHOLE, &o->threads, "N",
           o->threads > 0 ? "threads to use" : "threads to use; default one per processor", 1, 1024,
@@ -161,6 +167,7 @@ static void fill_table(Table *table, Options *o)
     if (table->program->groups & OPTIONS_DEVICE) add(table, device);
     if (table->program->groups & OPTIONS_NUMERICS) add(table, numerics);
     if (table->program->groups & OPTIONS_MESH) add(table, mesh);
+    if (table->program->groups & OPTIONS_PIPELINE) add(table, pipeline);
     if (table->program->groups & OPTIONS_THREADS) add(table, threads);
     if (table->program->groups & OPTIONS_PROCESSES) add(table, processes);
     add(table, everywhere);

@@ -35,6 +35,7 @@ typedef struct {
     double      rank_timeout;      /* seconds; 0: the library's */
     int64_t     shards, threads;   /* threads 0: as many as there are processors */
     const char *mesh;              /* of the shards, see mesh_flags.h; NULL: none */
+    const char *pipeline;          /* stages and microbatches, likewise; NULL: none */
     OptionTexts layout;
     bool        fully_sharded;
     const char *model;
@@ -68,6 +69,7 @@ enum {
     OPTIONS_CLASSES  = 64,         /* --labels */
     OPTIONS_SEED     = 128,        /* --seed, without the data */
     OPTIONS_MESH     = 512,        /* --mesh --layout --fully-sharded */
+    OPTIONS_PIPELINE = 1024,       /* --pipeline */
 };
 
 /* OPTION_TEXTS: a string that may be given several times. OPTION_FLAG: as a switch, or --name=false

@@ -25,6 +25,7 @@ CornuPrecision session_precision(const Options *options)
 /* ---- Processes ---- */
 
 static CornuProcesses *processes;
+static CornuStrategy  *pipeline;   /* of --pipeline; whoever opens its device closes that */
 
 CornuProcesses *session_processes(void) { return processes; }
 
@@ -68,6 +69,10 @@ CornuStatus session_begin(const Options *options)
 CornuDevice *session_device(const Options *options)
 {
     if (session_begin(options)) return NULL;
+    if (options->pipeline) {
+        pipeline = pipeline_open(options, session_precision(options), processes);
+        return pipeline ? cornu_strategy_device(pipeline) : NULL;
+    }
     CornuDevice *device = cornu_device_open(
         options->device, .threads = (int)options->threads, .shards = session_shards(options),
         .precision = session_precision(options), .processes = processes);
@@ -138,6 +143,8 @@ CornuStatus session_prepare(const Options *options, CornuModel *model, const Cor
     if (options->save && data)
         status = cornu_model_set_class_names(model, data->class_names, (int)data->classes);
     if (!status && options->load) status = cornu_model_load_weights(model, options->load);
+    if (!status && pipeline && !cornu_keras_to_tpu_model(model, pipeline))
+        status = cornu_error_take();
     return status;
 }
 
@@ -239,7 +246,7 @@ CornuStatus session_conclude(const Options *options, CornuModel *model, CornuHis
     double      test[2];
     CornuStatus status = session_save(options, model);
     if (!status) status = test_model(options, model, data, test);
-    if (!status) session_remarks(cornu_model_device(model), cornu_model_statistics(model));
+    if (!status) session_remarks(model);
     if (!status) status = session_record(options, model, history, data, test);
     if (!status) status = session_finish(options);
     cornu_history_free(history);
@@ -260,7 +267,7 @@ CornuStatus session_train(const Options *options, CornuModel *model, CornuDatase
     if (!status && held_out)
         status = cornu_evaluate(model, held_out, .batch_size = options->batch_size,
                                 .verbose = CORNU_SILENT, .results = results);
-    if (!status) session_remarks(cornu_model_device(model), cornu_model_statistics(model));
+    if (!status) session_remarks(model);
     const CornuTrainTest told = {
         .name = options->argument_count ? options->arguments[0] : options->data,
         .things = things,
@@ -299,9 +306,12 @@ static void remark_on_processes(const CornuDevice *device)
            1e-6 * (double)traffic.bytes_sent, traffic.wait_seconds);
 }
 
-void session_remarks(const CornuDevice *device, const CornuStatistics *step)
+void session_remarks(CornuModel *model)
 {
+    const CornuDevice     *device = cornu_model_device(model);
+    const CornuStatistics *step = cornu_model_statistics(model);
     remark_on_processes(device);
+    if (pipeline && cornu_pipeline_print(model, stdout)) cornu_error_take();
     if (!step->fallbacks || !strcmp(cornu_device_name(device), "reference")) return;
     printf("%lld op%s fell back to the reference kernels, which are slow",
            (long long)step->fallbacks, step->fallbacks == 1 ? "" : "s");

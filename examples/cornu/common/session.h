@@ -115,10 +115,10 @@ CornuArray session_evaluate(CornuModel *model, const CornuTrainTest *data, int64
 CornuStatus session_show(const Options *options, const CornuModel *model,
                          const CornuTrainTest *data, const char *part, CornuArray predictions);
 
-/* Prints what a training cost that was dealt over several processes; and if ops of the step ran on
- * their slow reference kernels, how many and which, but for the reference device, which has no
- * others. */
-void session_remarks(const CornuDevice *device, const CornuStatistics *step);
+/* Prints what a training cost that was dealt over several processes; the stages of a pipeline; and
+ * if ops of the step ran on their slow reference kernels, how many and which, but for the reference
+ * device, which has no others. */
+void session_remarks(CornuModel *model);
 
 /* --history FILE: what fit measured, and the loss and accuracy of the test. --plots DIR: the curves
  * and filters of pictures.h. */

@@ -369,6 +369,18 @@ static void other_means_are_refused(void **state)
     }
 }
 
+/* Of the products alone: forward, of the kernels' gradients, and of `out` that of its input, on 8
+ * rows. All else is less than half of it. */
+static void expect_statistics(const CornuStatistics *step)
+{
+    const int64_t first = 2 * 784 * 8 * 8, out = 2 * 8 * CLASSES * 8;
+    assert_non_null(step);
+    assert_true(step->flops >= 2 * first + 3 * out);
+    assert_true((double)step->flops < 1.5 * (double)(2 * first + 3 * out));
+    assert_int_equal(step->fallbacks, 0);
+    assert_true(step->kernels > 0 && step->bytes_moved > 0 && step->bytes_planned > 0);
+}
+
 /* Where the user says, and what is printed of it. */
 static void cut_where_told(void **state)
 {
@@ -385,14 +397,17 @@ static void cut_where_told(void **state)
     assert_int_equal(status, CORNU_OK);
     assert_int_equal(cornu_pipeline_print(model, to), CORNU_ERR_ARGUMENT);
     assert_non_null(strstr(cornu_error_message(), "no training step was made yet"));
+    assert_null(cornu_model_statistics(model));
     assert_int_equal(cornu_train_on_batch(model, .x = cornu_array(images, CORNU_U8, 8, 28, 28),
                                           .y = cornu_array(classes, CORNU_I32, 8)), CORNU_OK);
     assert_int_equal(cornu_pipeline_print(model, to), CORNU_OK);
+    expect_statistics(cornu_model_statistics(model));
     rewind(to);
     assert_true(fread(text, 1, sizeof text - 1, to) > 0);
     fclose(to);
     assert_non_null(strstr(text, "pipeline: 2 stages, 4 microbatches of 2 rows, 1f1b: 10 slots"));
-    assert_non_null(strstr(text, "at most 2 stashes of 0.01 MB\nstage 1: out … out"));
+    assert_non_null(strstr(text, "0.03 MB of weights, at most 2 stashes of 0.01 MB\n"
+                                 "stage 1: out … out"));
     assert_non_null(strstr(text, "bubble: 20.0 % of the slots, (p - 1) / (m + p - 1) is 20.0 %"));
     cornu_model_free(model);
     cornu_strategy_free(strategy);

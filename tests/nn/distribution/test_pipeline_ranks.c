@@ -75,16 +75,17 @@ typedef struct {
     CornuModel     *(*build)(void);
     CornuOptimizer *(*optimizer)(void);
     int             stages, microbatches;
+    int             rows, epochs;        /* default ROWS, 2 */
 } Case;
 
 static const Case cases[] = {
-    { "mnist_cnn", mnist_cnn, adam, 4, 4 },
-    { "mnist_cnn, fewer microbatches", mnist_cnn, clipped, 4, 2 },
-    { "branches", branches, adam, 4, 4 },
-    { "branches, clipped", branches, clipped, 4, 1 },
-    { "branches, lamb", branches, lamb, 5, 3 },
-    { "narrow", narrow, clipped, 4, 4 },
-    { "narrow, nadam", narrow, nadam, 4, 2 },
+    { "mnist_cnn", mnist_cnn, adam, 4, 4, 0, 0 },
+    { "mnist_cnn, fewer microbatches", mnist_cnn, clipped, 4, 2, 0, 0 },
+    { "branches", branches, adam, 4, 4, 0, 0 },
+    { "branches, clipped", branches, clipped, 4, 1, 0, 0 },
+    { "branches, lamb", branches, lamb, 5, 3, 0, 0 },
+    { "narrow", narrow, clipped, 4, 4, 0, 0 },
+    { "narrow, nadam", narrow, nadam, 4, 2, 0, 0 },
 };
 
 /* ---- Training ---- */
@@ -123,18 +124,21 @@ static CornuStatus keep_slots(const CornuModel *model, const char *name)
     return CORNU_OK;
 }
 
-static CornuStatus fit(CornuModel *model, const char *name)
+static CornuStatus fit(CornuModel *model, const Case *c)
 {
+    const char    *name = c->name;
+    const int64_t  rows = c->rows ? c->rows : ROWS, epochs = c->epochs ? c->epochs : 2;
     static float   predictions[ROWS * CLASSES];
     double         values[4];
-    const CornuArray x = cornu_array(images, CORNU_U8, ROWS, SIDE, SIDE);
-    const CornuArray y = cornu_array(classes, CORNU_I32, ROWS);
-    CornuHistory  *history = cornu_fit(model, .x = x, .y = y, .epochs = 2, .batch_size = BATCH,
-                                       .validation_data = { .x = x, .y = y }, .verbose = CORNU_SILENT);
+    const CornuArray x = cornu_array(images, CORNU_U8, rows, SIDE, SIDE);
+    const CornuArray y = cornu_array(classes, CORNU_I32, rows);
+    CornuHistory  *history = cornu_fit(model, .x = x, .y = y, .epochs = epochs, .batch_size = BATCH,
+                                       .validation_data = { .x = x, .y = y },
+                                       .verbose = CORNU_SILENT);
     if (!history) return cornu_error_take();
     static const char *const names[] = { "loss", "accuracy", "gradient_norm", "val_loss" };
     for (int i = 0; i < 4; i++) {
-        values[i] = cornu_history_get(history, names[i], 1);
+        values[i] = cornu_history_get(history, names[i], epochs - 1);
         keep(name, names[i], &values[i], sizeof values[i]);
     }
     cornu_history_free(history);
@@ -146,8 +150,8 @@ static CornuStatus fit(CornuModel *model, const char *name)
     if (!status) keep(name, "evaluation", values, 2 * sizeof *values);
     if (!status)
         status = cornu_predict(model, .x = x, .batch_size = BATCH, .verbose = CORNU_SILENT,
-                               .to = cornu_array(predictions, CORNU_F32, ROWS, CLASSES));
-    if (!status) keep(name, "predictions", predictions, sizeof predictions);
+                               .to = cornu_array(predictions, CORNU_F32, rows, CLASSES));
+    if (!status) keep(name, "predictions", predictions, (size_t)rows * CLASSES * sizeof(float));
     return status;
 }
 
@@ -164,7 +168,7 @@ static CornuStatus train(CornuProcesses *processes, const Case *c, CornuPipeline
         status = cornu_compile(model, .optimizer = c->optimizer(), .metrics = { CORNU_ACCURACY },
                                .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
                                .gradient_norm = true);
-    if (!status) status = fit(model, c->name);
+    if (!status) status = fit(model, c);
     cornu_model_free(model);
     cornu_strategy_free(strategy);
     return status;
@@ -192,7 +196,7 @@ static CornuStatus train_resnet(CornuProcesses *processes)
 {
     for (int stages = 2; stages <= 4; stages += 2)
         for (int schedule = CORNU_GPIPE; schedule <= CORNU_1F1B; schedule++) {
-            const Case of = { "resnet20", resnet20, clipped, stages, 8 };
+            const Case of = { "resnet20", resnet20, clipped, stages, 8, 24, 1 };
             if (cornu_process_count(processes) > stages) continue;
             const CornuStatus status = train(processes, &of, (CornuPipelineSchedule)schedule);
             if (status) return status;
