@@ -30,7 +30,7 @@ static const char *said_of(const char *name, CornuDtype dtype)
     fflush(stdout);
     const int out = dup(STDOUT_FILENO);
     dup2(fileno(file), STDOUT_FILENO);
-    session_remarks(device, cornu_graph_statistics(graph));
+    remark_on_fallbacks(device, cornu_graph_statistics(graph));
     fflush(stdout);
     dup2(out, STDOUT_FILENO);
     close(out);

@@ -306,12 +306,8 @@ static void remark_on_processes(const CornuDevice *device)
            1e-6 * (double)traffic.bytes_sent, traffic.wait_seconds);
 }
 
-void session_remarks(CornuModel *model)
+static void remark_on_fallbacks(const CornuDevice *device, const CornuStatistics *step)
 {
-    const CornuDevice     *device = cornu_model_device(model);
-    const CornuStatistics *step = cornu_model_statistics(model);
-    remark_on_processes(device);
-    if (pipeline && cornu_pipeline_print(model, stdout)) cornu_error_take();
     if (!step->fallbacks || !strcmp(cornu_device_name(device), "reference")) return;
     printf("%lld op%s fell back to the reference kernels, which are slow",
            (long long)step->fallbacks, step->fallbacks == 1 ? "" : "s");
@@ -322,6 +318,13 @@ void session_remarks(CornuModel *model)
         before = ", ";
     }
     putchar('\n');
+}
+
+void session_remarks(CornuModel *model)
+{
+    remark_on_processes(cornu_model_device(model));
+    if (pipeline && cornu_pipeline_print(model, stdout)) cornu_error_take();
+    remark_on_fallbacks(cornu_model_device(model), cornu_model_statistics(model));
 }
 
 CornuStatus session_epoch(int64_t epoch, double loss)
