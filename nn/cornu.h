@@ -93,6 +93,7 @@
 #include "model/compile.h"
 #include "model/default_layout.h"
 #include "model/functional.h"
+#include "model/loss_layer.h"
 #include "model/traced.h"
 #include "model/model.h"
 #include "model/own_step.h"

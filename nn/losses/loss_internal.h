@@ -84,4 +84,10 @@ CornuTensor *cornu__valid_weight(CornuTensor *values, const CornuMetricCall *cal
 CornuTensor *cornu__reduce_loss(const CornuLoss *loss, CornuTensor *values,
                                 const CornuMetricCall *call);
 
+/* cornu_loss_record, of steps that a mask (B, T) leaves in; NULL: all. values_alone: those that it
+ * reduces. */
+CornuTensor *cornu__loss_record_masked(const CornuLoss *loss, CornuTensor *y_true,
+                                       CornuTensor *y_pred, CornuTensor *sample_weight,
+                                       CornuTensor *mask, bool values_alone);
+
 #endif

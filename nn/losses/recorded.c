@@ -24,23 +24,30 @@ bool cornu__recorded_batch(const char *who, CornuTensor *y_true, CornuTensor *y_
     return !cornu_error_pending();
 }
 
+CornuTensor *cornu__loss_record_masked(const CornuLoss *loss, CornuTensor *y_true,
+                                       CornuTensor *y_pred, CornuTensor *sample_weight,
+                                       CornuTensor *mask, bool values_alone)
+{
+    CornuMetricCall call;
+    if (!cornu__recorded_batch(loss->name, y_true, y_pred, sample_weight, &call)) return NULL;
+    call.mask = mask;
+    CornuTensor *values = cornu__loss_values(loss, &call);
+    if (!values) return NULL;
+    if (!values_alone) return cornu__reduce_loss(loss, values, &call);
+    return call.mask ? cornu_op_select(call.mask, values, cornu_op_constant_like(values, 0.0))
+                     : values;
+}
+
 CornuTensor *cornu_loss_record(const CornuLoss *loss, CornuTensor *y_true, CornuTensor *y_pred,
                                CornuTensor *sample_weight)
 {
-    CornuMetricCall call;
     CORNU__NEED_TO_MAKE(loss);
-    if (!cornu__recorded_batch(loss->name, y_true, y_pred, sample_weight, &call)) return NULL;
-    CornuTensor *values = cornu__loss_values(loss, &call);
-    return values ? cornu__reduce_loss(loss, values, &call) : NULL;
+    return cornu__loss_record_masked(loss, y_true, y_pred, sample_weight, NULL, false);
 }
 
 CornuTensor *cornu_loss_record_values(const CornuLoss *loss, CornuTensor *y_true,
                                       CornuTensor *y_pred)
 {
-    CornuMetricCall call;
     CORNU__NEED_TO_MAKE(loss);
-    if (!cornu__recorded_batch(loss->name, y_true, y_pred, NULL, &call)) return NULL;
-    CornuTensor *values = cornu__loss_values(loss, &call);
-    return call.mask && values ? cornu_op_select(call.mask, values,
-                                                 cornu_op_constant_like(values, 0.0)) : values;
+    return cornu__loss_record_masked(loss, y_true, y_pred, NULL, NULL, true);
 }

@@ -88,7 +88,7 @@ CornuStatus cornu__keras_check(void);
  * Keras does not have. NULL when out of memory. */
 json_t *cornu__compile_config(const CornuModel *model);
 
-/* Its parts (optimizer_config.c, loss_config.c); the last three fail with NULL. */
+/* Its parts (optimizer_config.c, architecture/loss_config.c); the last three fail with NULL. */
 bool            cornu__optimizer_is_describable(const CornuOptimizer *optimizer);
 json_t         *cornu__optimizer_to_json(const CornuOptimizer *optimizer);
 json_t         *cornu__loss_to_json(const CornuLoss *loss);

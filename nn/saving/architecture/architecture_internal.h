@@ -117,6 +117,11 @@ CornuStatus cornu__read_input(const json_t *value, CornuInputConfig *input);
 bool        cornu__is_whole_input(const json_t *value);
 CornuStatus cornu__read_whole_input(const json_t *value, CornuInputConfig *input, CornuType *type);
 
+/* A loss that is a layer (loss_layers.c), likewise. */
+json_t     *cornu__loss_layer_to_json(const CornuLayer *layer);
+bool        cornu__is_loss_layer_json(const json_t *value);
+CornuStatus cornu__loss_layer_from_json(const json_t *value, CornuLayer **layer);
+
 /* The class that the JSON of a layer names; NULL if there is none. */
 const CornuLayerClass *cornu__json_class(const json_t *value);
 

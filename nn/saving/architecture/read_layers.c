@@ -184,6 +184,10 @@ static CornuStatus refuse_class(const char *class_name)
                        "own must be registered by cornu_register_layer", class_name);
 }
 
+/* The library that predicts only has no losses. */
+static CornuStatus (*const read_loss)(const json_t *value, CornuLayer **layer) =
+    CORNU__FULL(cornu__loss_layer_from_json, NULL);
+
 CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual,
                                    CornuLayer **layer)
 {
@@ -198,7 +202,9 @@ CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual
         return cornu__fail(CORNU_ERR_FORMAT, "a layer without class_name or name");
     const CornuLayerClass *kind = cornu__json_class(value);
     snprintf(place, sizeof place, "%.60s", name);
-    if (cornu__is_traced_json(value))
+    if (read_loss && cornu__is_loss_layer_json(value))
+        status = read_loss(value, layer);
+    else if (cornu__is_traced_json(value))
         status = cornu__traced_from_json(value, layer);
     else if (foreign && !kind)
         status = cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no layer class \"%.60s\" of module "

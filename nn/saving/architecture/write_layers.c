@@ -1,6 +1,7 @@
 /* Layers as Keras' JSON. Names, kinds and places of a layer's arguments are in a table of its
  * class (layer.h). */
 #include "../../layers/quantized_internal.h"
+#include "../../model/loss_layer_internal.h"
 #include "../../model/traced_internal.h"
 #include "architecture_internal.h"
 
@@ -29,6 +30,7 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
     const CornuKerasClass *keras = cornu__keras_class(layer);
     if (kind->call_masked) return cornu__model_to_json((const CornuModel *)layer, usual);
     if (cornu__as_operation(layer)) return cornu__operation_to_json(layer);
+    if (cornu__as_loss_layer(layer)) return cornu__loss_layer_to_json(layer);
     if (cornu__as_traced(layer)) return cornu__traced_to_json(layer, usual);
     const CornuPolicy *policy = layer->own_policy ? layer->own_policy : usual;
     json_t *config = json_pack("{s:s}", "name", cornu_layer_name(layer));

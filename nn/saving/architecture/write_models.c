@@ -1,4 +1,5 @@
 /* Models as Keras' JSON: Sequential ones, and what both kinds share. */
+#include "../../model/loss_layer_internal.h"
 #include "../../model/traced_internal.h"
 #include "architecture_internal.h"
 
@@ -119,6 +120,7 @@ static bool is_known(const CornuLayerClass *kind)
     const CornuLayerClass *const *known = cornu__layer_classes;
     while (*known && *known != kind) known++;
     return *known || cornu__registered_package(kind) || kind == &cornu__traced_class ||
+           kind == &cornu__loss_layer_class ||
            kind->call_many == cornu__operation_call;
 }
 
@@ -131,6 +133,11 @@ CornuStatus cornu__check_layers(const CornuLayer *layer)
                            "cornu_model_save_weights saves their weights",
                            cornu_layer_name(layer), kind->class_name);
     CORNU__TRY(check_functions(layer));
+    const CornuLossLayer *of = cornu__as_loss_layer(layer);
+    if (of && !of->loss->kind)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: the loss %s is a function of the program, with "
+                           "which a model can be neither saved nor cloned",
+                           cornu_layer_name(layer), of->loss->name);
     for (int i = 0; i < layer->inner_count; i++) CORNU__TRY(cornu__check_layers(layer->inner[i]));
     return CORNU_OK;
 }

@@ -175,6 +175,42 @@ static void graphs_lose_and_assign(void **state)
     cornu_model_free(model);
 }
 
+/* x, with the mean squared error of labels as a loss that the layer adds, here beside the same. */
+static void losses_are_layers(void **state)
+{
+    (void)state;
+    const char      *path = files_path(folder, "loss.safetensors");
+    double           alone, both, loaded;
+    const CornuType  type = cornu_type(CORNU_F32, CORNU_NONE, OUT);
+    CornuLayer      *layer = cornu_traced(.class_name = "Adds", .name = "adds");
+    CornuSymbol     *x = cornu_placeholder(type, "x"), *labels = cornu_placeholder(type, "labels");
+    CornuSymbol     *loss = cornu_call(cornu_loss_layer(CORNU_MEAN_SQUARED_ERROR, false, NULL),
+                                       labels, x);
+    const CornuArray y = y_array(), zero = cornu_array((float[ROWS][OUT]){ { 0 } }, CORNU_F32, ROWS,
+                                                       OUT);
+    expect_ok(cornu_traced_add(layer, .inputs = { x, labels }, .outputs = { x },
+                               .losses = { loss }));
+    CornuSymbol *in[] = { cornu_input(.shape = { OUT }), cornu_input(.shape = { OUT }) };
+    CornuModel  *model = cornu_model(.inputs = { in[0], in[1] },
+                                     .outputs = { cornu_call(layer, in[0], in[1]) });
+    if (!model) fail_msg("%s", cornu_error_message());
+    expect_ok(cornu_compile(model, .loss = CORNU_MEAN_SQUARED_ERROR));
+    expect_ok(cornu_evaluate(model, .xs = { y, y }, .y = zero, .batch_size = 4, .results = &alone,
+                             .verbose = CORNU_SILENT));
+    expect_ok(cornu_evaluate(model, .xs = { y, zero }, .y = zero, .batch_size = 4,
+                             .results = &both, .verbose = CORNU_SILENT));
+    assert_true(alone > 0.1);
+    assert_float_equal(both, 2.0 * alone, 1e-6);
+    expect_ok(cornu_model_save(model, path));
+    cornu_model_free(model);
+    if (!(model = cornu_model_load(path))) fail_msg("%s", cornu_error_message());
+    expect_ok(cornu_compile(model, .loss = CORNU_MEAN_SQUARED_ERROR));
+    expect_ok(cornu_evaluate(model, .xs = { y, zero }, .y = zero, .batch_size = 4,
+                             .results = &loaded, .verbose = CORNU_SILENT));
+    assert_true(loaded == both);
+    cornu_model_free(model);
+}
+
 static void wrong_ones_are_refused(void **state)
 {
     (void)state;
@@ -196,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_is_its_graph, fill_data, files_end),
         cmocka_unit_test_setup_teardown(graphs_lose_and_assign, fill_data, files_end),
+        cmocka_unit_test_setup_teardown(losses_are_layers, fill_data, files_end),
         cmocka_unit_test(wrong_ones_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* Losses and metrics as Keras' JSON: the get_config of keras/src/losses and keras/src/metrics. */
-#include "architecture/architecture_internal.h"
-#include "keras_internal.h"
-#include "../fields/own_objects_internal.h"
-#include "../metrics/metric_internal.h"
+#include "architecture_internal.h"
+#include "../keras_internal.h"
+#include "../../fields/own_objects_internal.h"
+#include "../../metrics/metric_internal.h"
 
 #include <string.h>
 
