@@ -24,6 +24,7 @@ SAID = {
     "timeseries": r"ahead: 0\.0\d*; .* now: 0\.1",
     "tpu_strategy": r"val_accuracy: (1|0\.9)",
     "predictor": r"^Test accuracy: (1|0\.9)",
+    "vae": r"^Loss: [1-4]\d\d nats",
 }
 SLOW = {"mnist_cnn", "fashion_mnist_cnn", "shakespeare_lstm"}     # make check alone runs these
 CONVERTERS = {"from_torch", "to_keras", "torch_layers", "torch_networks"}   # tests/examples has these
