@@ -103,7 +103,7 @@ static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTen
     const CornuTracedGraph *graph = graph_for(cornu__as_traced(layer), types, in_count,
                                               call->training, false);
     if (graph) return call_graph(layer, call, graph, in, out);
-    return cornu__fail_null(CORNU_ERR_SHAPE, "%s: was not traced for %s%s of %s", layer->name,
+    return cornu__fail_null(CORNU_ERR_SHAPE, "%s: was not traced for %s%s of %s", cornu_layer_name(layer),
                             in_count == 1 ? "an operand" : "operands the first of which is",
                             in_count == 1 ? "" : ":", cornu_type_print(&text, types[0]));
 }
@@ -431,7 +431,7 @@ static CornuStatus add_reads(const CornuTraced *traced, CornuTracedGraph *graph,
         const int at = graph->operands + graph->read_count;
         if (weight >= 0 && at == CORNU_MAX_MODEL_TENSORS)
             status = cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: has more than %d operands and weights "
-                                 "of its own", traced->base.name, CORNU_MAX_MODEL_TENSORS);
+                                 "of its own", cornu_layer_name(&traced->base), CORNU_MAX_MODEL_TENSORS);
         else if (weight >= 0) {
             ends->inputs[at] = &node->out[0];
             graph->reads[graph->read_count++] = traced->reads[weight].weight;
@@ -462,7 +462,7 @@ static CornuStatus add_traced(CornuTraced *traced, CornuTracedGraph graph)
     for (int i = 0; i < graph.read_count; i++)
         if (cornu__traced_place(traced, graph.reads[i]) < 0)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: reads %s, a weight of a layer that it does "
-                               "not call", traced->base.name, graph.reads[i]->path);
+                               "not call", cornu_layer_name(&traced->base), graph.reads[i]->path);
     return CORNU_OK;
 }
 
@@ -486,7 +486,7 @@ CornuStatus cornu_traced_add_from(CornuLayer *layer, const CornuTracedGraphConfi
     memcpy(graph.assigned, config->assigned, sizeof graph.assigned);
     if (outputs > CORNU_MAX_MODEL_TENSORS)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: has %d results, losses and assigned "
-                           "weights, expected at most %d", layer->name, outputs,
+                           "weights, expected at most %d", cornu_layer_name(layer), outputs,
                            CORNU_MAX_MODEL_TENSORS);
     CORNU__TRY(add_reads(traced, &graph, &ends));
     graph.model = cornu__model_of(&ends);
