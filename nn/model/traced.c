@@ -12,8 +12,8 @@ enum { JSON_DEPTH = 64 };
 
 /* ---- Calls ---- */
 
-/* Whether a graph is for operands of these types; `kinds`: whether whole numbers must be such in the
- * graph, too. Elsewhere they are converted, as where files have f32 for indices. */
+/* Whether a graph is for operands of these types; `kinds`: whether whole numbers must be such in
+ * the graph, too. Elsewhere they are converted, as where files have f32 for indices. */
 static bool takes(const CornuTracedGraph *graph, const CornuType *types, int count, bool kinds)
 {
     bool fits = count == graph->operands;
@@ -103,7 +103,8 @@ static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTen
     const CornuTracedGraph *graph = graph_for(cornu__as_traced(layer), types, in_count,
                                               call->training, false);
     if (graph) return call_graph(layer, call, graph, in, out);
-    return cornu__fail_null(CORNU_ERR_SHAPE, "%s: was not traced for %s%s of %s", cornu_layer_name(layer),
+    return cornu__fail_null(CORNU_ERR_SHAPE, "%s: was not traced for %s%s of %s",
+                            cornu_layer_name(layer),
                             in_count == 1 ? "an operand" : "operands the first of which is",
                             in_count == 1 ? "" : ":", cornu_type_print(&text, types[0]));
 }
@@ -274,7 +275,7 @@ CornuSymbol *cornu__traced_add_weight(CornuTraced *traced, const json_t *argumen
     CornuLayer *layer = &traced->base;
     if (layer->calls > 0 || layer->compiled > 0)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: a weight is added after the layer was "
-                                "called, expected its weights before", layer->name);
+                                "called, expected its weights before", cornu_layer_name(layer));
     if (cornu__fail_prefix(read_weight(layer, arguments), cornu_layer_name(layer)))
         return cornu__null();
     return read_of(traced, layer->weights[layer->own_count - 1]);
@@ -431,7 +432,8 @@ static CornuStatus add_reads(const CornuTraced *traced, CornuTracedGraph *graph,
         const int at = graph->operands + graph->read_count;
         if (weight >= 0 && at == CORNU_MAX_MODEL_TENSORS)
             status = cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: has more than %d operands and weights "
-                                 "of its own", cornu_layer_name(&traced->base), CORNU_MAX_MODEL_TENSORS);
+                                 "of its own", cornu_layer_name(&traced->base),
+                                 CORNU_MAX_MODEL_TENSORS);
         else if (weight >= 0) {
             ends->inputs[at] = &node->out[0];
             graph->reads[graph->read_count++] = traced->reads[weight].weight;
