@@ -58,7 +58,7 @@ def first_batch(data):
 
 
 def inputs_like(data):
-    """Symbolic inputs for arrays, in the same lists and dictionaries; data of integers stay such."""
+    """Symbolic inputs for arrays, in the same lists and dictionaries; whole numbers stay such."""
     if isinstance(data, dict):
         return {key: _input(value, key) for key, value in data.items()}
     if isinstance(data, (list, tuple)) and any(hasattr(v, "shape") for v in data):

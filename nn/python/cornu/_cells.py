@@ -35,8 +35,8 @@ class Lambda(Layer):
 
 
 class CellRNN(Layer):
-    """RNN of a cell that is a layer of the program's own: cell(x, states) returns the output and the
-    next states. Its steps are a graph, so that their number must be known."""
+    """RNN of a cell that is a layer of the program's own: cell(x, states) returns the output and
+    the next states. Its steps are a graph, so that their number must be known."""
 
     def __init__(self, cell, return_sequences=False, return_state=False, go_backwards=False,
                  stateful=False, unroll=False, zero_output_for_mask=False, **kwargs):

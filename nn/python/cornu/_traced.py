@@ -420,8 +420,8 @@ class Traces:
 
 
 class Layer(Traces, Weighted):
-    """The base of all layers. A subclass has __init__, build, which adds weights, and call, which is
-    run once for each kind of operands, on symbolic tensors."""
+    """The base of all layers. A subclass has __init__, build, which adds weights, and call, which
+    is run once for each kind of operands, on symbolic tensors."""
 
     description = {}
 
@@ -554,8 +554,8 @@ class Layer(Traces, Weighted):
         return _shapes(made)
 
     def __call__(self, *args, **kwargs):
-        """Calls the layer on symbolic tensors, on arrays, which computes at once, or, in a function,
-        on recorded tensors."""
+        """Calls the layer on symbolic tensors, on arrays, which computes at once, or, in a
+        function, on recorded tensors."""
         trace = tracing()
         if trace is not None:
             args, kwargs = trace.symbols(list(args)), trace.symbols(kwargs)

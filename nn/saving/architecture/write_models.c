@@ -95,8 +95,8 @@ json_t *cornu__traced_to_json(const CornuLayer *layer, const CornuPolicy *usual)
         graphs = cornu__json_append(graphs, graph_to_json(traced, &traced->graphs[i]));
     return json_pack("{s:s, s:s, s:o, s:s, s:{s:o, s:o, s:O, s:b}}", "module", traced->module,
                      "class_name", traced->class_name, "config", config, "registered_name",
-                     traced->registered_name, "traced", "weights", weights, "graphs", graphs, "attributes",
-                     traced->attributes, "supports_masking", traced->supports_masking);
+                     traced->registered_name, "traced", "weights", weights, "graphs", graphs,
+                     "attributes", traced->attributes, "supports_masking", traced->supports_masking);
 }
 
 /* ---- What files can hold ---- */
@@ -135,8 +135,8 @@ CornuStatus cornu__check_layers(const CornuLayer *layer)
     CORNU__TRY(check_functions(layer));
     const CornuLossLayer *of = cornu__as_loss_layer(layer);
     if (of && !of->loss->kind)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: the loss %s is a function of the program, with "
-                           "which a model can be neither saved nor cloned",
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: the loss %s is a function of the program, "
+                           "with which a model can be neither saved nor cloned",
                            cornu_layer_name(layer), of->loss->name);
     for (int i = 0; i < layer->inner_count; i++) CORNU__TRY(cornu__check_layers(layer->inner[i]));
     return CORNU_OK;
