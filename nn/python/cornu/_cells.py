@@ -44,7 +44,7 @@ class CellRNN(Layer):
         if stateful:
             raise NotImplementedError("RNN: stateful is not available with a cell of your own; "
                                       "pass initial_state")
-        self.cell = cell
+        self.cell, self.supports_masking = cell, return_sequences
         self.return_sequences, self.return_state = return_sequences, return_state
         self.go_backwards, self.zero_output_for_mask = go_backwards, zero_output_for_mask
 
