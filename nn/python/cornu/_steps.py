@@ -229,6 +229,8 @@ class CompiledMetrics(LossTracker):
     def update_state(self, y, y_pred, sample_weight=None):
         recording = step()
         recording.needs_labels(y, sample_weight)
+        if y is None and not recording._call.y_count:
+            return      # without labels there is nothing to compare with
         preds = y_pred if isinstance(y_pred, (list, tuple)) else [y_pred]
         pointers = (ctypes.c_void_p * len(preds))(*[recording.value(p).pointer for p in preds])
         lib.cornu_step_compute_metrics(recording.address, pointers)
@@ -333,9 +335,10 @@ class Stepped:
     def _overrides(self, *names):
         return any(getattr(type(self), name) is not getattr(Stepped, name) for name in names)
 
-    def _make_step(self, no_optimizer):
-        """The own step of a subclass that has one, else None."""
-        common = self._overrides("compute_loss", "compute_metrics")
+    def _make_step(self, no_optimizer, no_loss=False):
+        """The own step of a subclass that has one, or of a model that trains by what its layers add
+        to the loss, without labels; else None."""
+        common = self._overrides("compute_loss", "compute_metrics") or no_loss
         train, test = self._overrides("train_step"), self._overrides("test_step")
         predict = self._overrides("predict_step")
         if not (common or train or test or predict):
@@ -351,7 +354,8 @@ def _rows(x):
 
 def _needs_labels(recording, y, sample_weight):
     """The losses and metrics of compile are for the labels and weights of the batch."""
-    given = y if isinstance(y, (list, tuple)) else list(y.values()) if isinstance(y, dict) else [y]
+    given = [] if y is None else y if isinstance(y, (list, tuple)) else \
+        list(y.values()) if isinstance(y, dict) else [y]
     known = [recording._call.y[i] for i in range(recording._call.y_count)]
     if [getattr(v, "pointer", None) for v in given] != known:
         raise NotImplementedError("compute_loss and compute_metrics are for the labels of the "

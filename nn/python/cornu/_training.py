@@ -78,7 +78,7 @@ class Trained(Stepped):
                   "steps_per_execution": int(steps_per_execution), "jit_compile": jit_compile,
                   "auto_scale_loss": bool(auto_scale_loss), "gradient_norm": bool(gradient_norm),
                   "debug_nans": bool(debug_nans)}
-        step = self._make_step(no_optimizer)
+        step = self._make_step(no_optimizer, loss is None)
         with own:
             self._compile(config, device, step)
         self._owned.counted.own = own, step     # which live as long as the library's model
