@@ -228,6 +228,7 @@ def call_loss(loss, y_true, y_pred, sample_weight=None, values=False):
 
 
 def _record_loss(recording, loss, given, values):
+    recording.journal = None
     tensors = [recording.value(x).pointer for x in given]
     recording.kept.append(loss._owned_loss())
     pointer = loss._owned_loss().address

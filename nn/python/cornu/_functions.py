@@ -338,6 +338,7 @@ def gradients(loss, variables):
     if recording.closed:
         raise ValueError("gradients: the values under the tape have been computed, so that there "
                          "are no gradients any more; in %s" % users_line())
+    recording.journal = None
     if loss.ndim:
         loss = record(recording, "sum", (loss,), {})
     if loss.dtype == "float16" or loss.dtype == "bfloat16":

@@ -204,6 +204,7 @@ class Recording:
         self.values = [] if lazy else None
         self.closed, self.restores, self.assigns = False, {}, False
         self.bound = {}     # values of variables, by their id, that are none in this recording
+        self.journal = [] if lazy else None     # operations on arrays, before it needs its device
 
     def __enter__(self):
         state.recordings.append(self)
@@ -226,15 +227,30 @@ class Recording:
     def use(self, device):
         """A model or a variable on a device (something with address and counted) is part of it: it
         begins anew there, if it is elsewhere."""
+        journal, self.journal = self.journal, None
         if device.address == self.device:
             return
         if self.values is None and device.address not in self._tried:
             raise Again(device)
+        if journal is not None and self._owned is not None:
+            return self._move(device, journal)
         if self.values is None or self._owned is not None:
             raise ValueError("models and variables on different devices are used together: call "
                              "compile(device=…) of all with one cornu.Device; in %s"
                              % users_line())
         self._device = device
+
+    def _move(self, device, journal):
+        """Records what has been recorded of arrays again, on another device."""
+        self._device, self._owned, known = device, None, self._constants
+        self._constants = {}
+        for key, (array, made) in known.items():
+            made.pointer = self.constant(array).pointer
+            self._constants[key] = array, made
+        for name, values, named, made in journal:
+            again = record(self, name, values, named)
+            for old, new in zip(*[x if isinstance(x, list) else [x] for x in (made, again)]):
+                old.pointer = new.pointer
 
     # ---- Tensors ----
 
@@ -269,11 +285,13 @@ class Recording:
 
     def read(self, variable, keep):
         """The value that a variable has, after the assignments so far."""
+        self.journal = None
         self.kept.append(keep)
         return Value(lib.cornu_read_assigned(self.pointer, variable), self)
 
     def iteration(self):
         """The tensor that counts runs; counted once in each."""
+        self.journal = None
         if self._iteration is None:
             variable = self.counter.on(self.device)
             self._iteration = lib.cornu_read(self.pointer, variable)
@@ -313,7 +331,7 @@ class Recording:
         """Runs it for good, with its assignments: its values are arrays from now on."""
         if self.closed:
             return
-        self.closed = True
+        self.closed, self.journal = True, None
         alive = [value() for value in self.values]
         self._run([v for v in alive if v is not None and v._array is None])
         self.count()
@@ -483,7 +501,10 @@ def record(recording, name, values, named):
                                len(form.tensors), ctypes.addressof(out), ctypes.addressof(count))
     made = [Value(out[i], recording) for i in range(count.value)]
     several = name in _ENTRIES and _ENTRIES[name].get("several")
-    return made if several or len(made) > 1 else made[0]
+    made = made if several or len(made) > 1 else made[0]
+    if recording.journal is not None:
+        recording.journal.append((name, values, named, made))
+    return made
 
 
 _DRAWS = {name for name, entry in _ENTRIES.items() if entry["module"] == "random"}
