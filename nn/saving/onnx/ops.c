@@ -102,6 +102,17 @@ static CornuStatus iota(const Op *op)
     return CORNU_OK;
 }
 
+/* Drawn by the runtime, by a generator and a seed of its own. */
+static CornuStatus random_uniform(const Op *op)
+{
+    CornuShape shape;
+    if (!cornu__onnx_extents(op->program, op->out, &shape)) return refuse_batch(op);
+    const int extents = cornu__onnx_vector(op->to, shape.extent, shape.rank);
+    const int in[] = { joined(op->to, "Expand", cornu__onnx_scalar(op->to, 0), extents) };
+    return give(op, CORNU__ONNX_NODE(op->to, "RandomUniformLike", in,
+                                     { .name = "dtype", .whole = CORNU_ONNX_FLOAT }));
+}
+
 static CornuStatus broadcast(const Op *op)
 {
     const CornuValue x = op->in[0];
@@ -523,7 +534,7 @@ static CornuOnnxWriter *const writers[CORNU_OP_COUNT] = {
     [CORNU_OP_SOFTMAX] = softmax, [CORNU_OP_LOG_SOFTMAX] = log_softmax,
     [CORNU_OP_ONE_HOT] = one_hot, [CORNU_OP_GATHER] = gather,
     [CORNU_OP_GATHER_GRAD] = gather_grad, [CORNU_OP_CUSTOM] = cornu__onnx_function,
-    [CORNU_OP_SCAN] = cornu__onnx_scan,
+    [CORNU_OP_SCAN] = cornu__onnx_scan, [CORNU_OP_RANDOM_UNIFORM] = random_uniform,
 };
 
 /* Whether the op is the same in all worlds, but for what its writer looks at. */
@@ -532,6 +543,7 @@ static bool is_same(const Op *op)
     switch (op->op->id) {
     case CORNU_OP_CONSTANT: case CORNU_OP_IOTA: case CORNU_OP_BROADCAST: case CORNU_OP_RESHAPE:
     case CORNU_OP_SLICE: case CORNU_OP_PAD: case CORNU_OP_CONV2D_GRAD_INPUT:
+    case CORNU_OP_RANDOM_UNIFORM:
     case CORNU_OP_GROUPED_CONV2D_GRAD_INPUT: case CORNU_OP_GATHER_GRAD: case CORNU_OP_SCAN:
         return true;
     case CORNU_OP_CUSTOM:   /* its body is not looked at */
