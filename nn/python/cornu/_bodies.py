@@ -36,7 +36,7 @@ class Body(Layer):
     def get_config(self):
         if "get_config" in _overridden(self._class()):
             return self._of[0].get_config()
-        return super().get_config()
+        return {**super().get_config(), **(self._of[0]._arguments or {})}
 
 
 def _overridden(kind):

@@ -78,7 +78,7 @@ def record_model(recording, model, inputs, training=False, mask=None):
     """The outputs of a model in a recording: a list of Values."""
     place(model, recording, inputs[0])
     values = [recording.value(x) for x in inputs]
-    call = recording.call(training)
+    call = recording.call(training, draws=True)
     if mask is not None:
         call.mask = recording.value(mask).pointer
     added, count = ctypes.c_void_p(), lib.cornu_model_output_count(model.pointer)

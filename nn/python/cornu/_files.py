@@ -7,18 +7,35 @@ import weakref
 
 from ._library import lib, struct
 from .devices import find as _find_device
-from ._models import Model
+from ._models import Model, Sequential
 from ._symbols import set_extents
 from .optimizers import Optimizer
 from .saving import custom_object_scope, in_scope
 
 
 def _named(model):
-    """The model; within a scope of custom objects with its layers' objects, which are made of what
-    the scope names."""
+    """The model, of the class that its file names, if the program has registered it; within a scope
+    of custom objects with its layers' objects, which are made of what the scope names."""
+    model = _of_class(model)
     if in_scope():
         model._viewed = list(_every_layer(model))
     return model
+
+
+def _of_class(model):
+    """A subclass of Model is in files as a model of one layer, its body."""
+    last = lib.cornu_model_layer(model.pointer, lib.cornu_model_layer_count(model.pointer) - 1)
+    name = lib.cornu_traced_class(last) if last else None
+    if name is None or model._parts or isinstance(model, Sequential):
+        return model
+    inner = model._layer_at(last)
+    if not isinstance(inner, Model) or inner._body is None:
+        return model
+    for key in ("_owned", "optimizer", "_compiled"):
+        setattr(inner, key, getattr(model, key))
+    if inner.optimizer is not None:
+        inner.optimizer._model = weakref.ref(inner)
+    return inner
 
 
 def _every_layer(model):

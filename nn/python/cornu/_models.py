@@ -18,6 +18,7 @@ from .saving import check_overwrite
 from ._training import Trained, listed
 from ._bodies import Body, first_batch, inputs_like, inputs_of, outputs_of
 from ._traces import tracing
+from ._traced import note_arguments
 from .layers import BuiltIn, Layer, Weight, Weighted, by_address, check_tensors
 
 _NONE = lib.constants["CORNU_NONE"]
@@ -26,6 +27,11 @@ _NONE = lib.constants["CORNU_NONE"]
 class Model(Trained, Configured, Weighted):
     """A model from symbolic tensors to others: Model(inputs, outputs). Each is one tensor, a list
     or a dictionary of them. A subclass may have __init__ and call instead, as a Layer."""
+
+    def __new__(cls, *args, **kwargs):
+        made = object.__new__(cls)
+        note_arguments(made, args, kwargs)
+        return made
 
     _body = None            # of a subclass with a call of its own
     _parts = ()             # of a subclass without one: the models that its train_step calls
@@ -184,6 +190,14 @@ class Model(Trained, Configured, Weighted):
         made._reset()
         by_address[address] = made
         return made
+
+    def _adopt(self, address, owner):
+        """Makes this new object the one of a layer from a file: of its body, or a model."""
+        if self._body is not None:
+            return self._body._adopt(address, owner)
+        self._forget(self._owned)
+        self._owned = Owned(lib.cornu_as_model(address), lambda _: None, owner)
+        by_address[address] = self
 
     def get_layer(self, name=None, index=None):
         if index is not None:
@@ -372,6 +386,10 @@ class Sequential(Model):
 
     def _unknown(self):
         return bool(self._waiting)
+
+    def _adopt(self, address, owner):
+        super()._adopt(address, owner)
+        self._waiting, self._shaped = [], True
 
     @property
     def built(self):

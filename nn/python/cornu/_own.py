@@ -57,7 +57,7 @@ class Into(Recording):
     def iteration(self):
         return self._call.iteration if self._call else None
 
-    def call(self, training=False):
+    def call(self, training=False, draws=False):
         made = struct("CornuCall", graph=self.pointer, training=bool(training))
         if self._call:
             made.iteration, made.seed = self._call.iteration, self._call.seed

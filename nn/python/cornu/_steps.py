@@ -66,7 +66,7 @@ class Step(Into):
         self.address, self.losses = ctypes.addressof(call), []
         call.penalized = True       # what layers add is in `losses`
 
-    def call(self, training=False):
+    def call(self, training=False, draws=False):
         made = super().call(training)
         if training:        # each draws numbers of its own
             made.seed = lib.cornu_step_seed(self.address)

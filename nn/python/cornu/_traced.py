@@ -7,6 +7,7 @@ import json
 import numpy as np
 
 from ._arrays import dtype_number
+from ._configured import Configured
 from ._described import Described, plain, snake_case, unique_name
 from ._library import Owned, arguments, lib, struct
 from ._operators import users_line
@@ -211,21 +212,42 @@ class Traces:
 
     def _adopt(self, address, owner):
         """Makes this new object the one of a layer from a file, with the layers in it."""
+        self._forget(self._traced)
         self._traced, self._adopted = Owned(address, lambda _: None, owner), True
         by_address[address] = self
+        before, self._own = self._own, []
+        for weight in before:       # of __init__
+            weight.__init__(self._known_weight(weight.name, weight.shape)._address, self)
+        known = set()
+        self._adopt_attributes(known, owner)
+        self._build_once(self._traced_shapes(), {})
+        self._adopt_attributes(known, owner)    # those made in build
+
+    def _adopt_attributes(self, known, owner):
         for path, layer in self._sublayers():
-            inner = lib.cornu_traced_layer(address, path)
+            inner = None if id(layer) in known else lib.cornu_traced_layer(self._ready(), path)
             if inner:
+                known.add(id(layer))
                 layer._adopt(inner, owner)
-        shapes = json.loads(lib.take_text(lib.cornu_layer_to_json(address)))["traced"]["graphs"][0]
-        operands = [layer["config"]["batch_shape"] for layer in shapes["graph"]["config"]["layers"]
-                    if layer["class_name"] == "InputLayer"][:shapes["operands"]]
-        self._build_once([Shaped(shape) for shape in operands][:1], {})
+
+    def _traced_shapes(self):
+        """The operands of the first graph, as arguments of call."""
+        text = lib.take_text(lib.cornu_layer_to_json(self._ready()))
+        first = json.loads(text)["traced"]["graphs"][0]
+        graph = first["graph"]["config"]
+        ends = graph["input_layers"]
+        names = [end[0] for end in (ends if isinstance(ends[0], list) else [ends])]
+        shapes = {layer["name"]: layer["config"]["batch_shape"] for layer in graph["layers"]
+                  if layer["class_name"] == "InputLayer"}
+        given = [Shaped(shapes[name]) for name in names[:first["operands"]]]
+        takes = [p.name for p in inspect.signature(self.call).parameters.values()
+                 if p.name != "training" and p.kind is p.POSITIONAL_OR_KEYWORD]
+        return [given] if len(given) > 1 and len(takes) == 1 else given
 
     def _known_weight(self, name, shape):
         for i in range(lib.type("CornuLayer").from_address(self._ready()).own_count):
             weight = self._weight_at(i)
-            if weight.name == name and weight.shape == shape:
+            if weight.name == name and weight.shape == tuple(shape):
                 self._own.append(weight)
                 return weight
         raise ValueError("%s: the file has no weight %r of shape %s, which %s adds"
@@ -254,7 +276,8 @@ class Traces:
         self._check_cycles()
         names = [p.name for p in inspect.signature(self.build).parameters.values()
                  if p.kind is not p.VAR_POSITIONAL and p.kind is not p.VAR_KEYWORD]
-        self._building = True
+        self._building, outer = True, tracing()
+        made = len(outer.made) if outer is not None else 0
         try:
             if len(names) > 1 or (names and names[0].endswith("_shape")
                                   and names[0] != "input_shape"):
@@ -265,6 +288,8 @@ class Traces:
                 self.build(_shapes(args[0] if args else next(iter(kwargs.values()))))
         finally:
             self._building = False
+        if outer is not None:
+            del outer.made[made:]       # layers made in build are this layer's
         self._is_built = True
 
     def _reader(self, weight):
@@ -419,6 +444,35 @@ class Traces:
         return filled(form, made if isinstance(made, list) else [made])
 
 
+def note_arguments(made, args, kwargs):
+    """What get_config has of a class without one: the arguments of __init__."""
+    made._arguments = None
+    try:
+        bound = inspect.signature(type(made).__init__).bind(made, *args, **kwargs)
+    except TypeError:
+        return              # __init__ says why
+    given = dict(bound.arguments)
+    given.pop(next(iter(given)), None)
+    for parameter in bound.signature.parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            given.update(given.pop(parameter.name, {}))
+        if parameter.kind is parameter.VAR_POSITIONAL and given.get(parameter.name):
+            return
+    made._arguments = given
+
+
+def made_of_config(kind, config):
+    """An object of a class that a file names, of the arguments that its __init__ takes where
+    get_config is Layer's."""
+    if kind.from_config.__func__ in (Layer.from_config.__func__, Configured.from_config.__func__):
+        takes = inspect.signature(kind.__init__).parameters.values()
+        if not any(p.kind is p.VAR_KEYWORD for p in takes):
+            known = {p.name for p in takes}
+            config = {key: value for key, value in config.items()
+                      if key in known or key not in ("name", "trainable", "dtype")}
+    return kind.from_config(config)
+
+
 class Layer(Traces, Weighted):
     """The base of all layers. A subclass has __init__, build, which adds weights, and call, which
     is run once for each kind of operands, on symbolic tensors."""
@@ -431,28 +485,13 @@ class Layer(Traces, Weighted):
         if cls.class_name is None:
             made._start()
             made._own_name, made._trains, made._policy = None, True, None
-            made._note_arguments(args, kwargs)
+            note_arguments(made, args, kwargs)
             outer = tracing()
             if outer is not None:
                 outer.made.append(made)
         return made
 
     class_name = None       # of one of the library
-
-    def _note_arguments(self, args, kwargs):
-        """What get_config has of a class without one: the arguments of __init__."""
-        try:
-            bound = inspect.signature(type(self).__init__).bind(self, *args, **kwargs)
-            given = dict(bound.arguments)
-            given.pop(next(iter(given)), None)
-            for parameter in bound.signature.parameters.values():
-                if parameter.kind is parameter.VAR_KEYWORD:
-                    given.update(given.pop(parameter.name, {}))
-                if parameter.kind is parameter.VAR_POSITIONAL and given.get(parameter.name):
-                    return
-            self._arguments = given
-        except TypeError:
-            pass            # __init__ says why
 
     def __init__(self, *, activity_regularizer=None, trainable=True, dtype=None, autocast=True,
                  name=None, **kwargs):

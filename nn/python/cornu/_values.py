@@ -307,9 +307,10 @@ class Recording:
         """What is assigned to a variable for a tensor."""
         return pointer
 
-    def call(self, training=False):
+    def call(self, training=False, draws=False):
+        """draws: whether it may draw numbers, which differ from run to run, without training."""
         made = struct("CornuCall", graph=self.pointer, training=bool(training))
-        if training and self.counter is not None:
+        if (training or draws) and self.counter is not None:
             made.iteration = self.iteration()
         return made
 

@@ -214,8 +214,14 @@ class Weighted:
 
     def _adopt(self, address, owner):
         """Makes this new object the one of a layer of the library."""
+        self._forget(self._owned)
         self._owned, self._calls = Owned(address, lambda _: None, owner), 1
         by_address[address] = self
+
+    def _forget(self, owned):
+        """Before it becomes the object of another layer: another one may get the address."""
+        if owned is not None and by_address.get(owned.address) is self:
+            del by_address[owned.address]
 
     def _has_layer(self):
         """Whether the library has the layer already."""

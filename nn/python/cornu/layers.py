@@ -15,7 +15,7 @@ from ._surface.registry import add_registry
 from ._symbols import Tensor, find_tensor, input_tensor as Input
 from ._cells import CellRNN, Lambda
 from ._own import Objects, is_own, name_of
-from ._traced import Layer
+from ._traced import Layer, made_of_config
 from ._traces import tracing
 from ._weighted import Weight, Weighted, by_address, check_tensors
 
@@ -37,7 +37,7 @@ class BuiltIn(Described, Layer):
     # Those of the library's layer, not those of a class of the program's own.
     weights, trainable_weights = Weighted.weights, Weighted.trainable_weights
     built, trainable = Weighted.built, Weighted.trainable
-    _called, _has_layer = Weighted._called, Weighted._has_layer
+    _called, _has_layer, _adopt = Weighted._called, Weighted._has_layer, Weighted._adopt
 
     def __init__(self, *args, **kwargs):
         self._input_shape = kwargs.pop("input_shape", None)     # of a Sequential that begins with it
@@ -133,8 +133,8 @@ class BuiltIn(Described, Layer):
         record = json.loads(lib.take_text(lib.cornu_layer_to_json(address)))
         known = get_registered_object(record["registered_name"]) or \
             get_registered_object(record["class_name"])
-        if known is not None and issubclass(known, Layer):
-            made = known.from_config(record["config"])
+        if isinstance(known, type) and issubclass(known, Weighted):
+            made = made_of_config(known, record["config"])
             made._adopt(address, owner)
             return made
         made = object.__new__(BuiltIn)
