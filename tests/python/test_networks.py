@@ -3,6 +3,8 @@
 
 import json
 import os
+import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -107,6 +109,26 @@ class Files(unittest.TestCase):
                 model.fit(network.x, wanted, epochs=1, shuffle=False, verbose=0)
             self.expect(loaded, network, listed(unnamed.predict(network.x, verbose=0)))
         self.each((".safetensors", ".keras"), check)
+
+    def test_c_predicts_the_same_bits(self):
+        """By a program that knows no class: predict.c."""
+        compiler, library = shutil.which("cc"), os.environ.get("CORNU_LIBRARY", "")
+        if not compiler or not os.path.isfile(library):
+            self.skipTest("a C compiler, and CORNU_LIBRARY")
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "predict")
+            subprocess.run([compiler, "-std=c11", "-O1", "-o", program,
+                            os.path.join(ROOT, "tests", "python", "predict.c"), library,
+                            "-Wl,-rpath," + os.path.dirname(library)], check=True,
+                           stderr=subprocess.PIPE)
+
+            def check(network, path, wanted):
+                xs = [np.asarray(x, "float32") for x in listed(network.x)]
+                made = subprocess.run([program, path, str(len(xs[0]))], check=True,
+                                      input=b"".join(x.tobytes() for x in xs),
+                                      stdout=subprocess.PIPE).stdout
+                self.assertEqual(made, b"".join(y.tobytes() for y in wanted))
+            self.each((".safetensors", ".keras"), check)
 
     def test_classes_are_known_by_their_names(self):
         """Registered for the whole program, with weights of __init__ and layers made in build."""
