@@ -82,6 +82,8 @@ struct CornuModel {
     int64_t      batch_size;                     /* rows of every batch; 0: any */
     bool         function;                       /* axis 0 is not a batch that inputs and outputs
                                                     share: types are whole, and it runs once */
+    bool         is_traced;                      /* a graph of a traced layer: calls in it may be
+                                                    told training, as in Keras no other model's */
     CornuRows    rows;                           /* of another: as far as is known */
     CornuText    dependence;                     /* where rows depend on each other, for messages */
     double       input_scale;

@@ -390,6 +390,7 @@ CornuStatus cornu__traced_add_graph(CornuTraced *traced, CornuTracedGraph graph)
         cornu_model_free(graph.model);
         return cornu__fail_prefix(status, cornu_layer_name(layer));
     }
+    graph.model->is_traced = true;
     layer->inner = layer->wrapped;
     layer->inner[layer->inner_count++] = &graph.model->base;
     if (layer->depth <= graph.model->base.depth) layer->depth = graph.model->base.depth + 1;

@@ -141,6 +141,57 @@ class Layers(unittest.TestCase):
         self.assertAlmostEqual(model.train_on_batch(X, X), 1.0, places=6)
         self.assertAlmostEqual(model.evaluate(X, X, verbose=0), 0.0, places=6)
 
+    def test_training_is_handed_on(self):
+        """As an outer call has it, or fixed, in training and not; also of a file's layer."""
+        class Noisy(layers.Layer):
+            def call(self, x, training=False):
+                return x + 1.0 if training else x
+
+        class Outer(layers.Layer):
+            def __init__(self, fixed, **kwargs):
+                super().__init__(**kwargs)
+                self.inner, self.fixed = Noisy(), fixed
+
+            def call(self, x, training=None):
+                given = training if self.fixed is None else self.fixed
+                return self.inner(x, training=given)
+
+        x = cornu.Input((4,))
+        for layer, in_training, otherwise in (
+                (lambda x: Outer(None)(x), 1.0, 0.0), (lambda x: Outer(False)(x), 0.0, 0.0),
+                (lambda x: Outer(True)(x), 1.0, 1.0),
+                # In a functional model it is that of the model, as in Keras.
+                (lambda x: Noisy()(x, training=True), 1.0, 0.0),
+                (lambda x: Outer(None)(x, training=False), 1.0, 0.0)):
+            model = cornu.Model(x, layer(x))
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "own.safetensors")
+                model.save(path)
+                loaded = cornu.load(path)
+            for each in (model, loaded):
+                each.compile("sgd", "mse")
+                self.assertAlmostEqual(each.train_on_batch(X, X), in_training, places=6)
+                self.assertAlmostEqual(each.evaluate(X, X, verbose=0), otherwise, places=6)
+
+    def test_weights_are_in_the_order_of_attributes(self):
+        """Not of the calls; in files, too."""
+        class Turned(layers.Layer):
+            def __init__(self, **kwargs):
+                super().__init__(**kwargs)
+                self.z, self.a = layers.Dense(3), [layers.Dense(2), layers.Dense(5)]
+
+            def call(self, x):
+                return self.z(self.a[0](self.a[1](x)))
+        model = model_of(Turned(), 4)
+        wanted = [(2, 3), (3,), (5, 2), (2,), (4, 5), (5,)]
+        self.assertEqual([w.shape for w in model.weights], wanted)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "own.safetensors")
+            model.save(path)
+            loaded = cornu.load(path)
+        self.assertEqual([w.shape for w in loaded.weights], wanted)
+        np.testing.assert_array_equal(loaded.predict(X, verbose=0), model.predict(X, verbose=0))
+
     def test_exceptions_name_the_line(self):
         class AsBool(layers.Layer):
             def call(self, x):

@@ -12,7 +12,7 @@ from ._described import Described, plain, snake_case, unique_name
 from ._library import Owned, arguments, lib, struct
 from ._operators import users_line
 from ._own import Objects, is_own
-from ._symbols import Tensor, find_tensor, operation, results
+from ._symbols import Form, Tensor, find_tensor, operation, results
 from ._traces import Trace, tracing
 from ._weighted import Weight, Weighted, by_address
 
@@ -301,7 +301,7 @@ class Traces:
 
     def _run(self, args, kwargs, types, training):
         """A trace of the call on placeholders; and the form of what it returns."""
-        trace, tensors = Trace(self, self._reader), []
+        trace, tensors = Trace(self, self._reader, training), []
         with trace:
             inputs = self._placeholders(trace, types)
             if training is not None:
@@ -364,8 +364,8 @@ class Traces:
             config.assigned[i] = own.index(weight._address)
         lib.cornu_traced_add_from(self._ready(), ctypes.byref(config))
 
-    def _trace(self, args, kwargs, types, forced):
-        phases = [True, False] if self._training_matters() and "training" not in kwargs else [None]
+    def _trace(self, args, kwargs, types):
+        phases = [True, False] if self._training_matters() else [None]
         runs = [self._run(args, kwargs, types, phase) for phase in phases]
         ends = [(trace.calls, repr(form), trace.ends(tensors + trace.losses + [
             value for _, value in trace.assigned.values()]))
@@ -397,9 +397,7 @@ class Traces:
         """The tensors of a call, for which the layer is built and traced, and the form of its
         result."""
         tensors = []
-        forced = kwargs.get("training")
-        if forced is None:
-            kwargs = {key: value for key, value in kwargs.items() if key != "training"}
+        kwargs = {key: value for key, value in kwargs.items() if key != "training"}
         first = next(iter([*args, *kwargs.values()]), None)
         if isinstance(first, Tensor) and first._masked and kwargs.get("mask") is None and \
                 len(args) < 2 and "mask" in inspect.signature(self.call).parameters:
@@ -418,29 +416,34 @@ class Traces:
             same = next((form for (text, _), form in self._signatures.items() if text == static),
                         None) if takes else None
             if takes and self._adopted and not self._signatures:
-                same = self._run(args, kwargs, types, False if self._training_matters()
-                                 and "training" not in kwargs else None)[3]
+                same = self._run(args, kwargs, types,
+                                 False if self._training_matters() else None)[3]
             if takes and same is None:
                 raise ValueError("%s: is called on tensors of the same types with other arguments "
                                  "than before, %s; give them to __init__; in %s"
                                  % (self.name, static, users_line()))
-            self._signatures[key] = same if takes else self._trace(args, kwargs, types, forced)
+            self._signatures[key] = same if takes else self._trace(args, kwargs, types)
         return tensors, self._signatures[key]
 
     def _called(self, args, kwargs):
         """The result of a call on symbolic tensors, in the form that call returns it."""
         tensors, form = self._prepared(args, kwargs)
-        address = self._ready()
-        made = lib.cornu_call_from(address, *arguments(*[t.pointer for t in tensors]))
+        address, outer, training = self._ready(), tracing(), kwargs.get("training")
+        if training is None or (outer is not None and outer.training == bool(training)):
+            training = None     # that of the step
+            made = lib.cornu_call_from(address, *arguments(*[t.pointer for t in tensors]))
+        else:
+            call = Form()
+            text = json.dumps({"args": call(tensors), "kwargs": {"training": bool(training)}})
+            made = lib.cornu_call_from_json(address, text, *call.pointers())
         if self._first is None:
             self._first = Tensor(made)
         made = results(made)
         if self._makes_mask() or (self.supports_masking and tensors[0]._masked):
             for tensor in made if isinstance(made, list) else [made]:
                 tensor._masked = True
-        outer = tracing()
         if outer is not None:
-            outer.note("%d" % address, tensors, made)
+            outer.note("%d %s" % (address, training), tensors, made)
         return filled(form, made if isinstance(made, list) else [made])
 
 

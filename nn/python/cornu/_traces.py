@@ -25,10 +25,11 @@ def tracing():
 
 
 class Trace:
-    """What a call has made so far. `reader` gives the symbol that reads a weight."""
+    """What a call has made so far. `reader` gives the symbol that reads a weight; training is what
+    the call is told, None if it does not ask."""
 
-    def __init__(self, layer, reader):
-        self.layer, self._reader = layer, reader
+    def __init__(self, layer, reader, training=None):
+        self.layer, self._reader, self.training = layer, reader, training
         self.calls = []             # what was called, to compare traces
         self.losses, self.assigned, self.made = [], {}, []
         self._names, self._places, self._kept, self._constants = {}, {}, [], {}
