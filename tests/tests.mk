@@ -50,7 +50,7 @@
 # Every folder keeps tests that say neither, or are quick.
 
 test_tree     := $(sort $(shell find tests -name '*.c' ! -path 'tests/install/*' \
-                               ! -path 'tests/fuzz/*' 2>/dev/null))
+                               ! -path 'tests/fuzz/*' ! -path 'tests/python/*' 2>/dev/null))
 bench_files   := $(filter tests/bench/%,$(test_tree))
 ahead_files   := $(filter tests/ahead/%,$(test_tree))
 keras_files   := $(filter tests/keras/%,$(test_tree))
