@@ -4,6 +4,7 @@ import gc
 import os
 import resource
 import signal
+import sys
 import threading
 import time
 import unittest
@@ -108,9 +109,10 @@ class Processes(unittest.TestCase):
     def test_a_child_trains(self):
         """After the import of the package, and of modules that trace."""
         ran = os.spawnv(os.P_WAIT, "/usr/bin/env", [
-            "env", "PYTHONPATH=" + os.pathsep.join(__import__("sys").path),
-            __import__("sys").executable, "-c",
-            "import test_processes as t, sys; wanted = t.in_child(lambda: t.train(t.Stepped)[0][-1])\n"
+            "env", "PYTHONPATH=" + os.pathsep.join(sys.path),
+            sys.executable, "-c",
+            "import test_processes as t, sys\n"
+            "wanted = t.in_child(lambda: t.train(t.Stepped)[0][-1])\n"
             "sys.exit(wanted != t.train(t.Stepped)[0][-1])"])
         self.assertEqual(ran, 0)
 
