@@ -554,33 +554,6 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays
     return status;
 }
 
-CornuStatus cornu__model_check_single(const CornuModel *model)
-{
-    CORNU__TRY(cornu__model_check(model));
-    if (model->input_count == 1 && model->output_count == 1) return CORNU_OK;
-    if (cornu__model_has_own_data(model) && model->own->xs == 1 && model->own->ys < 2)
-        return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s has %d inputs and %d outputs, expected one of each; "
-                       "call the function that ends in _many", model->base.name,
-                       model->input_count, model->output_count);
-}
-
-CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuType y)
-{
-    CornuStep       *step;
-    const CornuArray data[] = { cornu_array_from(NULL, x), cornu_array_from(NULL, y) };
-    if (cornu__model_enter(model, "cornu_model_train_step")) return cornu__null();
-    CornuStatus status = cornu__model_check_single(model);
-    if (!status)
-        status = cornu__step(model, CORNU_STEP_TRAIN,
-                             &(CornuArrays){ .x = &data[0], .y = &data[1] }, &step);
-    cornu__model_leave(model);
-    if (!status && step->pipeline)
-        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "cornu_model_train_step: the stages of a "
-                                "pipeline have a program each, expected a model without");
-    return status ? cornu__null() : cornu_graph_executable(step->graph);
-}
-
 /* An array of the shards' parts: feeds and fetches have a leading axis over shards. */
 static CornuArray parts(const CornuStep *step, CornuType batch, const void *data)
 {
