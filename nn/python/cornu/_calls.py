@@ -18,6 +18,11 @@ def is_array(x):
         hasattr(x, "__array__") and not isinstance(x, Tensor))
 
 
+def is_of_arrays(x):
+    """Whether tensors or arrays are in lists, not numbers."""
+    return any(hasattr(leaf, "shape") for leaf in leaves(x))
+
+
 def leaves(x):
     """The tensors and arrays in lists and dictionaries."""
     if isinstance(x, dict):

@@ -34,6 +34,52 @@ class Lambda(Layer):
         raise NotImplementedError("%s: a Lambda's function is in no config" % self.name)
 
 
+def _listed(value):
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+class StackedCells(Layer):
+    """Cells one after another as one, some of which are layers of the program's own."""
+
+    def __init__(self, cells, **kwargs):
+        super().__init__(**kwargs)
+        self.cells = list(cells)
+
+    @property
+    def state_size(self):
+        return [size for cell in self.cells for size in _listed(cell.state_size)]
+
+    @property
+    def output_size(self):
+        cell = self.cells[-1]
+        return getattr(cell, "output_size", None) or _listed(cell.state_size)[0]
+
+    def get_config(self):
+        from ._described import plain
+        return dict(super().get_config(), cells=[plain(cell.to_dict()) for cell in self.cells])
+
+    def call(self, x, states, training=None):
+        following = []
+        for cell in self.cells:
+            count = len(_listed(cell.state_size))
+            given, states = states[:count], states[count:]
+            x, made = _step(cell, x, given, training)
+            following += made
+        return x, following
+
+
+def _step(cell, x, states, training):
+    """The output of a cell and its next states."""
+    given = {}
+    if cell._is_traced and training is not None and \
+            "training" in inspect.signature(cell.call).parameters:
+        given["training"] = training
+    if not cell._is_traced and len(states) == 1:
+        states = states[0]
+    output, *following = cell(x, states, **given)
+    return output, [state for each in following for state in _listed(each)]
+
+
 class CellRNN(Layer):
     """RNN of a cell that is a layer of the program's own: cell(x, states) returns the output and
     the next states. Its steps are a graph, so that their number must be known."""
@@ -59,26 +105,20 @@ class CellRNN(Layer):
         self.cell._build_once([Shaped((shape[0], *shape[2:])), None], {})
 
     def _zeros(self, sequence):
-        sizes = self.cell.state_size
-        nested = isinstance(sizes, (list, tuple))
         column = operate("zeros_like", sequence[:, 0][..., :1])
         return [operate("repeat", column, size if isinstance(size, int) else size[-1], axis=-1)
-                for size in (sizes if nested else [sizes])]
+                for size in _listed(self.cell.state_size)]
 
     def call(self, sequence, initial_state=None, mask=None, training=None):
         steps = sequence.shape[1]
         if steps is None:
             raise ValueError("%s: a cell of your own needs a known number of steps, the sequence "
                              "is %s; in %s" % (self.name, sequence.shape, users_line()))
-        states = self._zeros(sequence) if initial_state is None else (
-            list(initial_state) if isinstance(initial_state, (list, tuple)) else [initial_state])
-        given = {"training": training} if "training" in inspect.signature(
-            self.cell.call).parameters else {}
-        nested, outputs, before = isinstance(self.cell.state_size, (list, tuple)), [], None
+        states = self._zeros(sequence) if initial_state is None else _listed(initial_state)
+        outputs, before = [], None
         order = range(steps - 1, -1, -1) if self.go_backwards else range(steps)
         for t in order:
-            output, following = self.cell(sequence[:, t], states if nested else states, **given)
-            following = list(following) if isinstance(following, (list, tuple)) else [following]
+            output, following = _step(self.cell, sequence[:, t], states, training)
             if mask is not None:
                 valid = operate("expand_dims", mask[:, t], -1)
                 following = [operate("where", valid, new, old)

@@ -79,9 +79,12 @@ class Feed:
                              % len(parts))
         given = getattr(self._model, "_given", self._model._ordered)
         arrays = given("input", parts[0])
-        for what, part in zip(("output", "weight"), parts[1:]):
+        labels = getattr(self._model, "_labels", None)
+        if labels is not None:
+            arrays = arrays + labels(arrays, parts[1] if len(parts) > 1 else None)
+        for part in parts[2:]:
             if part is not None:
-                arrays = arrays + given(what, part)
+                arrays = arrays + given("weight", part)
         arrays = [np.asarray(a) for a in arrays]
         rows = {len(a) if a.ndim else None for a in arrays}
         if len(rows) > 1 or None in rows:

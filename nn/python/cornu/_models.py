@@ -10,8 +10,9 @@ import numpy as np
 from ._configured import Configured
 from ._described import Described, unique_name
 from ._library import Owned, lib, struct
-from ._calls import call_model
-from ._symbols import Tensor, find_tensor, input_config, input_tensor, set_extents
+from ._calls import call_model, is_of_arrays, leaves
+from ._symbols import (Tensor, find_tensor, input_config, input_tensor, made_by,
+                       set_extents)
 from ._values import Value, current
 from ._feeds import is_feed
 from .saving import check_overwrite
@@ -211,7 +212,7 @@ class Model(Trained, Configured, Weighted):
     def _symbols(self, what):
         at = getattr(lib, "cornu_model_" + what)
         count = getattr(lib, "cornu_model_%s_count" % what)(self.pointer)
-        return [Tensor(at(self.pointer, i)) for i in range(count)]
+        return made_by(self, [], [Tensor(at(self.pointer, i)) for i in range(count)])
 
     @property
     def is_function(self) -> bool:
@@ -251,8 +252,20 @@ class Model(Trained, Configured, Weighted):
     def weights(self):
         if self._body:
             return self._body.weights
-        return [Weight(lib.cornu_model_weight(self.pointer, i), self)
-                for i in range(lib.cornu_model_weight_count(self.pointer))]
+        found = [Weight(lib.cornu_model_weight(self.pointer, i), self)
+                 for i in range(lib.cornu_model_weight_count(self.pointer))]
+        if self._has_own_layers():      # whose order is that of their attributes
+            order = {}
+            for weight in (w for layer in self.layers for w in layer.weights):
+                order.setdefault(weight._address, len(order))
+            found.sort(key=lambda w: order.get(w._address, len(order)))
+        return found
+
+    def _has_own_layers(self):
+        """Whether layers of the program's own are among its layers, or in models that are."""
+        return self._body is not None or any(
+            layer._is_traced or isinstance(layer, Model) and layer._has_own_layers()
+            for layer in self.layers)
 
     def count_params(self) -> int:
         return lib.cornu_model_parameters(self.pointer)
@@ -271,15 +284,25 @@ class Model(Trained, Configured, Weighted):
         if tracing() is None and not isinstance(find_tensor([inputs, mask]), Tensor):
             if self.is_function and current() is None:
                 return self.predict_on_batch(inputs)
-            return call_model(self, self._ordered("input", inputs), training, mask)
+            return call_model(self, self._ordered("input", self._call_inputs(inputs)), training,
+                              mask)
         given = {"training": training, "mask": mask}
         kwargs = {key: value for key, value in given.items() if value is not None}
+        if self._unknown():
+            tensor = find_tensor([inputs])      # a Sequential of own layers, which these wait for
+            self.build(tensor.shape, None if "float" in tensor.dtype else tensor.dtype)
         if tracing() is not None:
             inputs, kwargs = tracing().symbols(inputs), tracing().symbols(kwargs)
         check_tensors(self.name, [inputs, *kwargs.values()])
+        return self._called([self._call_inputs(inputs)], kwargs)
+
+    def _call_inputs(self, inputs):
+        """One, or a list, of those in dictionaries by their names and in nested lists."""
         if isinstance(inputs, dict):
-            inputs = self._ordered("input", inputs)
-        return self._called([inputs], kwargs)
+            return self._ordered("input", inputs)
+        nested = isinstance(inputs, (list, tuple)) and \
+            any(isinstance(each, (list, tuple)) and is_of_arrays(each) for each in inputs)
+        return leaves(inputs) if nested else inputs
 
     # The model's own, as in Keras, not those of a call of it.
     @property
@@ -376,10 +399,11 @@ class Sequential(Model):
 
     _waiting = ()           # own layers, and those after them, until the data's shape is known
     _shaped = True          # whether it is
+    _added = ()             # the objects of its layers
 
     def __init__(self, layers=None, name=None):
         self._pending, self._owned = name or unique_name("sequential"), None
-        self._waiting, self._shaped = [], False
+        self._waiting, self._shaped, self._added = [], False, []
         self._reset()
         for layer in layers or []:
             self.add(layer)
@@ -395,11 +419,11 @@ class Sequential(Model):
     def built(self):
         return not self._waiting and Weighted.built.fget(self)
 
-    def build(self, input_shape):
+    def build(self, input_shape, dtype=None):
         """Makes the weights, for data of this shape; axis 0 is the batch."""
         waiting, self._waiting = self._waiting, []
         if waiting and self._owned is None:
-            self._start((tuple(input_shape)[1:], None, None, None, None), keep=True)
+            self._start((tuple(input_shape)[1:], None, dtype, None, None), keep=True)
         else:
             super().build(input_shape)
         self._shaped = True
@@ -450,6 +474,7 @@ class Sequential(Model):
         if isinstance(layer, Layer):
             layer._calls += 1
         lib.cornu_model_add(pointer, address)
+        self._added = [*self._added, layer]
         self._output_shapes = None
         by_address[address] = layer
         layer._model = layer._model or weakref.ref(self._owned.counted)

@@ -20,6 +20,7 @@ class Tensor(Operators):
     indices make others."""
 
     _masked = False         # whether it may bring a mask along
+    _from = None            # the layer that made it, which lives as long, and its operands
 
     def __init__(self, address, needs=()):
         self._symbol = Owned(lib.cornu_symbol_take(address), lib.cornu_symbol_free, *needs)
@@ -202,7 +203,7 @@ def _symbolic(name, values, named):
     if trace is not None:
         given["name"] = name
         trace.note(json.dumps(given), form.tensors, made)
-    return made
+    return made_by(None, form.tensors, made)
 
 
 def _call_of(address, count, at):
@@ -213,6 +214,13 @@ def _call_of(address, count, at):
 def results(address):
     """The tensors of the call that returned a symbol: one, or a list of several."""
     return _call_of(address, lib.cornu_call_results, lib.cornu_call_result)
+
+
+def made_by(layer, tensors, made):
+    """The results of a layer's call on tensors, which keep both."""
+    for tensor in made if isinstance(made, list) else [made]:
+        tensor._from = layer, tensors
+    return made
 
 
 def operands(address):

@@ -1,6 +1,8 @@
 """Layers of the program's own: subclasses of Layer, whose `call` is traced."""
 
+import contextlib
 import ctypes
+import functools
 import inspect
 import json
 
@@ -12,7 +14,7 @@ from ._described import Described, plain, snake_case, unique_name
 from ._library import Owned, arguments, lib, struct
 from ._operators import users_line
 from ._own import Objects, is_own
-from ._symbols import Form, Tensor, find_tensor, operation, results
+from ._symbols import Form, Tensor, find_tensor, made_by, operation, results
 from ._traces import Trace, tracing
 from ._weighted import Weight, Weighted, by_address
 
@@ -276,9 +278,7 @@ class Traces:
         self._check_cycles()
         names = [p.name for p in inspect.signature(self.build).parameters.values()
                  if p.kind is not p.VAR_POSITIONAL and p.kind is not p.VAR_KEYWORD]
-        self._building, outer = True, tracing()
-        made = len(outer.made) if outer is not None else 0
-        try:
+        with _building(self):
             if len(names) > 1 or (names and names[0].endswith("_shape")
                                   and names[0] != "input_shape"):
                 bound = inspect.signature(self.call).bind_partial(*args, **kwargs).arguments
@@ -286,10 +286,6 @@ class Traces:
                               if name + "_shape" in names})
             else:
                 self.build(_shapes(args[0] if args else next(iter(kwargs.values()))))
-        finally:
-            self._building = False
-        if outer is not None:
-            del outer.made[made:]       # layers made in build are this layer's
         self._is_built = True
 
     def _reader(self, weight):
@@ -438,7 +434,7 @@ class Traces:
             made = lib.cornu_call_from_json(address, text, *call.pointers())
         if self._first is None:
             self._first = Tensor(made)
-        made = results(made)
+        made = made_by(self, tensors, results(made))
         if self._makes_mask() or (self.supports_masking and tensors[0]._masked):
             for tensor in made if isinstance(made, list) else [made]:
                 tensor._masked = True
@@ -476,11 +472,39 @@ def made_of_config(kind, config):
     return kind.from_config(config)
 
 
+def _noted(build):
+    """A build after which the layer is built, also where a program calls it."""
+    @functools.wraps(build)
+    def call(self, *args, **kwargs):
+        with _building(self):
+            build(self, *args, **kwargs)
+        self._is_built = True
+    return call
+
+
+@contextlib.contextmanager
+def _building(layer):
+    """While a layer is built. What it makes is not made in the call that is being traced."""
+    before, layer._building = layer._building, True
+    made = tracing().made if tracing() is not None else []
+    count = len(made)
+    try:
+        yield
+    finally:
+        layer._building = before
+        del made[count:]
+
+
 class Layer(Traces, Weighted):
     """The base of all layers. A subclass has __init__, build, which adds weights, and call, which
     is run once for each kind of operands, on symbolic tensors."""
 
     description = {}
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if cls.class_name is None and "build" in vars(cls):
+            cls.build = _noted(cls.build)
 
     def __new__(cls, *args, **kwargs):
         made = object.__new__(cls)

@@ -186,12 +186,31 @@ class Trained(Stepped):
                              % (self.name, len(given), len(to)))
         return given
 
+    def _labels(self, x, y):
+        """The arrays of y. An output without a loss needs none: it gets a column of zeros."""
+        given = self._given("output", y)
+        count = lib.cornu_model_output_count(self.pointer)
+        if self._own_step is not None or len(given) == count or not x:
+            return given
+        wanted = [i for i in range(count) if lib.cornu_model_loss(self.pointer, i)]
+        if len(wanted) != len(given) or (not wanted and self._config_has_metrics()):
+            return given
+        made = [np.zeros((x[0].shape[0], 1), np.float32)] * count
+        for i, values in zip(wanted, given):
+            made[i] = values
+        return made
+
+    def _config_has_metrics(self):
+        return bool(self._compiled["metrics"] or self._compiled["weighted_metrics"])
+
     def _lend_data(self, lent, to, x, y, sample_weight):
         """Sets the data of a config, or those of its validation."""
         self._lend(lent, to.xs, "input", x)
         if self._own_step is None:
             self._build_for(to.xs)
-        self._lend(lent, to.ys, "output", y)
+        first = [np.asarray(a) for a in self._given("input", x)[:1]] if x is not None else []
+        for i, values in enumerate(self._fitting(to.ys, self._labels(first, y))):
+            to.ys[i] = lent.array(values)
         if sample_weight is not None:
             self._lend_weights(lent, to, sample_weight)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ._arrays import Borrowed, shape_of
 from ._library import Owned, lib
-from ._symbols import Form, Tensor, operands, results
+from ._symbols import Form, Tensor, made_by, operands, results
 from ._traces import tracing
 from ._values import Readable, Value, current
 
@@ -199,7 +199,7 @@ class Weighted:
         made = lib.cornu_call_from_json(pointer, call, *form.pointers())
         if self._first is None:
             self._first = Tensor(made)
-        made = results(made)
+        made = made_by(self, form.tensors, results(made))
         if self._makes_mask() or any(tensor._masked for tensor in form.tensors):
             for tensor in made if isinstance(made, list) else [made]:
                 tensor._masked = True
@@ -245,7 +245,7 @@ class Weighted:
     @property
     def output(self):
         """What the first call returned: Model(model.inputs, model.get_layer("a").output)."""
-        return results(self._first_call())
+        return made_by(self, [], results(self._first_call()))
 
 
 def check_tensors(name, values):

@@ -13,11 +13,13 @@ from ._library import Owned, lib, struct
 from ._surface.missing import add_aliases, getter, missing_attribute
 from ._surface.registry import add_registry
 from ._symbols import Tensor, find_tensor, input_tensor as Input
-from ._cells import CellRNN, Lambda
+from ._cells import CellRNN, Lambda, StackedCells
 from ._own import Objects, is_own, name_of
 from ._traced import Layer, made_of_config
 from ._traces import tracing
 from ._weighted import Weight, Weighted, by_address, check_tensors
+
+_NONE = lib.constants["CORNU_NONE"]
 
 
 class BuiltIn(Described, Layer):
@@ -151,6 +153,18 @@ class BuiltIn(Described, Layer):
 
     def _layer_pointer(self):
         return self._owned.address
+
+    def build(self, input_shape):
+        """Makes the weights, for operands of this shape, or of these; axis 0 is the batch."""
+        shapes = list(input_shape.values()) if isinstance(input_shape, dict) else input_shape
+        if not (shapes and isinstance(shapes[0], (list, tuple))):
+            shapes = [shapes]
+        of_many = (lib.type("CornuShape") * len(shapes))()
+        for made, shape in zip(of_many, shapes):
+            made.rank = len(shape)
+            for i, extent in enumerate((None, *shape[1:])):
+                made.extent[i] = _NONE if extent is None else extent
+        lib.cornu_layer_build_many(self._layer_pointer(), ctypes.addressof(of_many), len(shapes))
 
     @property
     def name(self):
@@ -290,10 +304,21 @@ __all__ += _FUNCTIONS
 __all__ += make_classes("layers", BuiltIn, globals(), _bases_of)
 
 
+class StackedRNNCells(globals()["StackedRNNCells"]):
+    """Cells one after another, which may be layers of the program's own."""
+
+    def __new__(cls, cells, *args, **kwargs):
+        if any(getattr(cell, "_is_traced", False) for cell in cells):
+            return StackedCells(cells, *args, **kwargs)
+        return super().__new__(cls, cells, *args, **kwargs)
+
+
 class RNN(globals()["RNN"]):
     """RNN(cell), where the cell may be a layer of the program's own."""
 
     def __new__(cls, cell, *args, **kwargs):
+        if isinstance(cell, (list, tuple)):
+            cell = StackedRNNCells(cell)
         if getattr(cell, "_is_traced", False):
             return CellRNN(cell, *args, **kwargs)
         return super().__new__(cls, cell, *args, **kwargs)

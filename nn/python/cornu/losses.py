@@ -9,13 +9,16 @@ import json
 
 import numpy as np
 
+from . import _losses
 from ._calls import call_loss
 from ._described import Described, described, make_classes, snake_case
 from ._library import Owned, lib
 from ._operators import operate
 from ._surface.missing import add_aliases, getter
 from ._surface.registry import add_registry
-from ._values import convert_to_tensor
+from ._symbols import Tensor, find_tensor
+from ._traces import tracing
+from ._values import Readable, convert_to_tensor
 
 
 class Loss(Described):
@@ -54,11 +57,26 @@ class Loss(Described):
     def __getstate__(self):
         return {key: value for key, value in vars(self).items() if key != "_made"}
 
+    def _given(self):
+        """The arguments that are the loss's own."""
+        return {key: value for key, value in self._config.items()
+                if key not in ("reduction", "name", "dtype")}
+
     def __call__(self, y_true, y_pred, sample_weight=None):
         """The loss of a batch, reduced as the loss says."""
+        if _symbolic(y_true, y_pred, sample_weight):
+            values = self.call(y_true, y_pred) if self.is_own else _losses.values_of(
+                snake_case(self.class_name), self._given(), y_true, y_pred)
+            return _losses.reduced(values, self.reduction, y_pred, sample_weight)
         if self.is_own:
             return _reduced(self, y_true, y_pred, sample_weight)
         return call_loss(self, y_true, y_pred, sample_weight)
+
+
+def _symbolic(*given):
+    """Whether there is a symbolic tensor among them, or a weight that a layer's call reads."""
+    found = find_tensor(given)
+    return isinstance(found, Tensor) or tracing() is not None and isinstance(found, Readable)
 
 
 def _reduced(loss, y_true, y_pred, sample_weight):
@@ -103,6 +121,8 @@ def _function(name, of):
             raise TypeError("%s takes %d positional arguments, %d are given"
                             % (name, 2 + len(own), 2 + len(args)))
         given = {**dict(zip(own, args)), **kwargs}
+        if _symbolic(y_true, y_pred):
+            return _losses.values_of(name, given, y_true, y_pred)
         key = json.dumps([name, given], default=str)
         if key not in _usual:
             _usual[key] = of(**given) if given and of else _Named(name)
