@@ -55,6 +55,18 @@ static CornuStatus add_loss(CornuLayer *layer, const CornuCall *call, CornuTenso
     return cornu_layer_add_loss(layer, call, loss);
 }
 
+/* A value that a weight takes is the same on all shards: what depends on the rows is known where one
+ * shard has all of them. */
+static CornuTensor *whole(const CornuLayer *layer, CornuTensor *value)
+{
+    if (!value || !cornu_tensor_varies(value)) return value;
+    if (cornu_device_shards(cornu_graph_device(cornu_tensor_graph(value))) == 1)
+        return cornu_op_all_reduce(value);
+    return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: assigns a weight what depends on the rows "
+                            "of a batch, which several shards have; expected one shard",
+                            layer->name);
+}
+
 static CornuStatus settle(CornuLayer *layer, const CornuCall *call, const CornuTracedGraph *graph,
                           CornuTensor *const *made)
 {
@@ -62,7 +74,7 @@ static CornuStatus settle(CornuLayer *layer, const CornuCall *call, const CornuT
         if (call->loss || call->shapes_only)
             CORNU__TRY(add_loss(layer, call, made[graph->results + i]));
     for (int i = 0; i < graph->assigned_count && !call->shapes_only; i++) {
-        CornuTensor *value = made[graph->results + graph->losses + i];
+        CornuTensor *value = whole(layer, made[graph->results + graph->losses + i]);
         CORNU__TRY(cornu_layer_assign(layer, call, graph->assigned[i],
                                       cornu_op_convert(value, CORNU_F32)));
     }

@@ -400,6 +400,7 @@ class Sequential(Model):
     _waiting = ()           # own layers, and those after them, until the data's shape is known
     _shaped = True          # whether it is
     _added = ()             # the objects of its layers
+    _begun = None           # the Input
 
     def __init__(self, layers=None, name=None):
         self._pending, self._owned = name or unique_name("sequential"), None
@@ -431,7 +432,24 @@ class Sequential(Model):
             self.add(layer)
         self._compile_known()
 
+    def pop(self, rebuild=True):
+        """Takes the last layer away, and returns it, before compile."""
+        layers = list(self._waiting or self.layers)
+        if not layers:
+            raise ValueError("%s: pop of a model without layers" % self._pending)
+        if self._compiled is not None:
+            raise ValueError("%s: pop after compile; expected before" % self.name)
+        begun = self._begun
+        self._owned, self._waiting, self._shaped, self._added = None, [], False, []
+        self._reset()
+        if begun is not None:
+            self._start(begun)
+        for layer in layers[:-1]:
+            self.add(layer)
+        return layers[-1]
+
     def _start(self, given=None, keep=False):
+        self._begun = given
         config = struct("CornuSequentialConfig", name=self._pending)
         if given:
             self._shaped = True

@@ -83,6 +83,8 @@ def attributes(value, path=""):
     """(path, layer) for each layer among the attributes of an object, as Keras' files name them:
     "dense", and in a list "blocks/dense_1"."""
     for name, member in vars(value).items():
+        if name == "_wrappers":     # models of single calls
+            continue
         if isinstance(member, Weighted):
             yield path + name, member
         elif isinstance(member, (list, tuple, dict)):

@@ -60,6 +60,8 @@ class BuiltIn(Described, Layer):
                     return weight
         if name in ("input", "output"):
             self._first_call()      # which says why there is none
+        if name in self.field_names and self.__dict__.get("_owned") is not None:
+            return self._argument(name)
         try:
             return missing_attribute(self, name)
         except AttributeError as error:
@@ -68,6 +70,16 @@ class BuiltIn(Described, Layer):
         raise AttributeError("%s has no attribute %r%s" % (
             self.class_name, name, "" if name.startswith("_") or self.__dict__.get("_owned") is None
             or self.built else "; it has no weights before it is built"))
+
+    def _argument(self, name):
+        """An argument that it was given, or the usual one: dense.units."""
+        value = (self._config or {}).get(name)
+        if value is None:
+            value = self.get_config().get(name)
+        if name.endswith("activation"):
+            from . import activations
+            return activations.get(value)
+        return value
 
     def _makes_mask(self):
         return self.class_name == "Masking" or bool((self._config or {}).get("mask_zero"))
@@ -219,6 +231,12 @@ class BuiltIn(Described, Layer):
         self._config.update(given)
         self._make()
 
+    def reset_states(self):
+        """Sets the states that outlast batches, those of stateful layers, to zeros."""
+        lib.cornu_layer_reset_states(self._layer_pointer())
+
+    reset_state = reset_states
+
     def enable_lora(self, rank, lora_alpha=None):
         """Freezes the kernel and trains a low-rank addition to it, before compiling."""
         lib.cornu_layer_enable_lora(self._layer_pointer(), int(rank), float(lora_alpha or 0))
@@ -322,6 +340,11 @@ class RNN(globals()["RNN"]):
         if getattr(cell, "_is_traced", False):
             return CellRNN(cell, *args, **kwargs)
         return super().__new__(cls, cell, *args, **kwargs)
+
+    def __init__(self, cell, *args, **kwargs):
+        if isinstance(cell, (list, tuple)):
+            cell = StackedRNNCells(cell)
+        super().__init__(cell, *args, **kwargs)
 
 
 __all__ += ["Lambda"]

@@ -24,7 +24,6 @@ HINTS = {
     "Model.set_state_tree": "model.set_weights",
     "Model.run_eagerly": "steps are compiled, always",
     "Model.jit_compile": "steps are compiled, always",
-    "Sequential.pop": "cornu.Sequential(model.layers[:-1])",
     "optimizers.Optimizer.stateless_apply": "optimizer.apply in a cornu.function",
     "metrics.Metric.stateless_update_state": "metric.update_state in a cornu.function",
     "metrics.Metric.stateless_result": "metric.result in a cornu.function",
