@@ -2,8 +2,9 @@
 
     python compare.py [NAME...]       CORNU_LIBRARY and PYTHONPATH as for any program of the package
 
-Prints a row for each, and how much of the list in published.txt that is. Exits with 0 if all agree,
-1 if one does not, and 77 where Keras, JAX or TensorFlow is not installed.
+Prints a row for each, and how much of the list in published.txt that is. Exits with 1 if one does
+not agree that is in agreed.txt, else with 0, and with 77 where Keras, JAX or TensorFlow is not
+installed.
 """
 
 import contextlib
@@ -118,6 +119,12 @@ def published():
     return here, left, out
 
 
+def agreed():
+    """The programs that have agreed, which they must."""
+    with open(os.path.join(HERE, "agreed.txt"), encoding="utf-8") as file:
+        return set(file.read().split())
+
+
 def main(names):
     for needed in ("keras", "jax", "tensorflow"):
         if subprocess.run([sys.executable, "-c", "import " + needed], stderr=subprocess.DEVNULL,
@@ -125,20 +132,24 @@ def main(names):
             print("skipping: %s of %s" % (needed, sys.executable))
             return 77
     names = names or programs()
-    counts, theirs = {}, {}
+    counts, theirs, lost = {}, {}, []
     for backend, tape in (("jax", False), ("tensorflow", True)):
         these = [name for name in names if has_tape(name) == tape]
         theirs.update(side("keras", these, backend) if these else {})
     for name in names:
         what, text = row(name, theirs[name], side("cornu", [name])[name])
         counts[what] = counts.get(what, 0) + 1
+        if what != "agrees" and name in agreed():
+            lost.append(name)
         print("%-52s %-8s %s" % (name, what, re.sub(r"\s+", " ", text)[:140]), flush=True)
     here, left, out = published()
     print("%d programs: %s" % (len(names), ", ".join("%d %s" % (n, what)
                                                      for what, n in sorted(counts.items()))))
     print("published: %d, of which %d need nothing but arrays; %d of these have a program here"
           % (len(here) + len(left) + len(out), len(here) + len(left), len(here)))
-    return 0 if counts.get("agrees", 0) == len(names) else 1
+    if lost:
+        print("agreed before: " + ", ".join(lost))
+    return 1 if lost else 0
 
 
 if __name__ == "__main__":
