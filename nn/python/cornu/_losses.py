@@ -1,4 +1,4 @@
-"""Keras' losses of symbolic tensors, as in a layer's call that adds one: compositions of operations.
+"""Keras' losses of symbolic tensors, as in a layer's call that adds one, made of operations.
 Sources: keras/src/losses/losses.py and loss.py."""
 
 import numpy as np
