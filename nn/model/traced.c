@@ -64,7 +64,7 @@ static CornuTensor *whole(const CornuLayer *layer, CornuTensor *value)
         return cornu_op_all_reduce(value);
     return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: assigns a weight what depends on the rows "
                             "of a batch, which several shards have; expected one shard",
-                            layer->name);
+                            cornu_layer_name(layer));
 }
 
 static CornuStatus settle(CornuLayer *layer, const CornuCall *call, const CornuTracedGraph *graph,

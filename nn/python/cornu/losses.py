@@ -7,13 +7,10 @@ arrays at once, and are recorded in a cornu.function.
 
 import json
 
-import numpy as np
-
-from . import _losses
 from ._calls import call_loss
-from ._described import Described, described, make_classes, snake_case
-from ._library import Owned, lib
-from ._operators import operate
+from ._described import Described, described, make_classes, snake_case, unique_name
+from ._library import Owned, arguments, lib
+from ._operators import operate, users_line
 from ._surface.missing import add_aliases, getter
 from ._surface.registry import add_registry
 from ._symbols import Tensor, find_tensor
@@ -57,19 +54,13 @@ class Loss(Described):
     def __getstate__(self):
         return {key: value for key, value in vars(self).items() if key != "_made"}
 
-    def _given(self):
-        """The arguments that are the loss's own."""
-        return {key: value for key, value in self._config.items()
-                if key not in ("reduction", "name", "dtype")}
-
     def __call__(self, y_true, y_pred, sample_weight=None):
         """The loss of a batch, reduced as the loss says."""
-        if _symbolic(y_true, y_pred, sample_weight):
-            values = self.call(y_true, y_pred) if self.is_own else _losses.values_of(
-                snake_case(self.class_name), self._given(), y_true, y_pred)
-            return _losses.reduced(values, self.reduction, y_pred, sample_weight)
         if self.is_own:
             return _reduced(self, y_true, y_pred, sample_weight)
+        if _symbolic(y_true, y_pred, sample_weight):
+            return _symbol_of(self, (y_true, y_pred, sample_weight),
+                              self.reduction in (None, "none"))
         return call_loss(self, y_true, y_pred, sample_weight)
 
 
@@ -77,6 +68,25 @@ def _symbolic(*given):
     """Whether there is a symbolic tensor among them, or a weight that a layer's call reads."""
     found = find_tensor(given)
     return isinstance(found, Tensor) or tracing() is not None and isinstance(found, Readable)
+
+
+def _symbol_of(loss, given, values):
+    """The loss as a layer of a graph (nn/model/loss_layer.h), or the values that it reduces."""
+    trace, given = tracing(), [x for x in given if x is not None]
+    if trace is not None:
+        given = [trace.tensor(x) for x in given]
+    elif not all(isinstance(x, Tensor) for x in given):
+        raise TypeError("%s: some of its tensors are symbolic, expected all; in %s"
+                        % (loss.name, users_line()))
+    record = loss.to_dict()
+    if values and isinstance(record, dict):
+        record["config"].pop("reduction", None)
+    name = (trace.unique_name if trace else unique_name)("loss")
+    layer = lib.cornu_loss_layer(lib.cornu_loss_from_json(json.dumps(record)), values, name)
+    made = Tensor(lib.cornu_call_from(layer, *arguments(*[x.pointer for x in given])))
+    if trace is not None:
+        trace.note(json.dumps([record, values]), given, made)
+    return made
 
 
 def _reduced(loss, y_true, y_pred, sample_weight):
@@ -88,16 +98,15 @@ def _reduced(loss, y_true, y_pred, sample_weight):
         weight = operate("cast", sample_weight, "float32")
         while weight.ndim < values.ndim:
             weight = operate("expand_dims", weight, -1)
-        weight = operate("broadcast_to", weight, values.shape)
+        weight = weight * operate("ones_like", values)
         values = values * weight
     if loss.reduction in (None, "none") or values.ndim == 0:
         return values
-    total = operate("sum", values)
     if loss.reduction == "sum":
-        return total
+        return operate("sum", values)
     if loss.reduction == "mean_with_sample_weight" and weight is not None:
-        return operate("divide_no_nan", total, operate("sum", weight))
-    return total / float(np.prod(values.shape))
+        return operate("divide_no_nan", operate("sum", values), operate("sum", weight))
+    return operate("mean", values)
 
 
 class _Named(Loss):
@@ -121,13 +130,13 @@ def _function(name, of):
             raise TypeError("%s takes %d positional arguments, %d are given"
                             % (name, 2 + len(own), 2 + len(args)))
         given = {**dict(zip(own, args)), **kwargs}
-        if _symbolic(y_true, y_pred):
-            return _losses.values_of(name, given, y_true, y_pred)
         key = json.dumps([name, given], default=str)
         if key not in _usual:
             _usual[key] = of(**given) if given and of else _Named(name)
             if given and not of:
                 raise TypeError("%s: arguments are those of the function of the full name" % name)
+        if _symbolic(y_true, y_pred):
+            return _symbol_of(_usual[key], (y_true, y_pred), True)
         return call_loss(_usual[key], y_true, y_pred, values=True)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = "The values of the loss %s for each row." % name
