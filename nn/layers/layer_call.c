@@ -1,4 +1,4 @@
-/* Building and calling layers; the losses that they add. layer_trace.c finds the types of results. */
+/* Building and calling layers; the losses that they add. layer_trace.c has the types of results. */
 #include "layer_internal.h"
 
 #include "../../device/device_internal.h"

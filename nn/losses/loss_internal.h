@@ -56,8 +56,8 @@ CornuTensor *cornu__valid_rows(CornuTensor *x, CornuTensor *valid);
 /* The mask (B, …), false in rows that are not valid (bool (B)). */
 CornuTensor *cornu__valid_mask(CornuTensor *mask, CornuTensor *valid);
 
-/* A batch of a step that is recorded by hand, all rows of which are valid; weight may be NULL. False
- * with a pending error unless y_true and y_pred have as many rows. */
+/* A batch of a step that is recorded by hand, all rows of which are valid; weight may be NULL.
+ * False with a pending error unless y_true and y_pred have as many rows. */
 bool cornu__recorded_batch(const char *who, CornuTensor *y_true, CornuTensor *y_pred,
                            CornuTensor *weight, CornuMetricCall *call);
 

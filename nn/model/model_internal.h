@@ -120,8 +120,8 @@ struct CornuModel {
     double          loss_weights[CORNU_MAX_MODEL_TENSORS];
     CornuTracked   *tracked;
     int             tracked_count;
-    bool            valid_rows;                  /* a loss, metric or step of its own asks for batches
-                                                    without padding */
+    bool            valid_rows;                  /* a loss, metric or step of its own asks for
+                                                    batches without padding */
     int             own_logs;                    /* those that the own step has added */
     CornuTracked   *gradient_norm;               /* the last one, only in training; or NULL */
     CornuVariable  *seed_variable;               /* i64 */

@@ -81,8 +81,8 @@ struct CornuOwnStep {
     bool        own_data;    /* batches are `xs` arrays x and `ys` arrays y of any types; else those
                                 of the model's inputs and outputs */
     int         xs, ys;
-    bool        valid_rows;  /* on one shard batches have no rows that fill them up: a partial one is
-                                a step of its own */
+    bool        valid_rows;  /* on one shard batches have no rows that fill them up: a partial one
+                                is a step of its own */
     void      (*free)(CornuOwnStep *self);   /* frees self, too; NULL: the caller's */
     bool        taken;
 };

@@ -55,8 +55,8 @@ static CornuStatus add_loss(CornuLayer *layer, const CornuCall *call, CornuTenso
     return cornu_layer_add_loss(layer, call, loss);
 }
 
-/* A value that a weight takes is the same on all shards: what depends on the rows is known where one
- * shard has all of them. */
+/* A value that a weight takes is the same on all shards: what depends on the rows is known where
+ * one shard has all of them. */
 static CornuTensor *whole(const CornuLayer *layer, CornuTensor *value)
 {
     if (!value || !cornu_tensor_varies(value)) return value;

@@ -523,8 +523,8 @@ CornuStatus cornu_optimizer_set_accumulation(CornuOptimizer *optimizer, int64_t 
     CORNU__NEED(optimizer);
     const int64_t own = optimizer->accumulation_steps ? optimizer->accumulation_steps : 1;
     if (optimizer->kind->composite)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: its optimizers accumulate gradients, each by "
-                           "its .gradient_accumulation_steps", optimizer->name);
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: its optimizers accumulate gradients, each "
+                           "by its .gradient_accumulation_steps", optimizer->name);
     if (steps < 1)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: gradients of %lld steps, expected 1 or more",
                            optimizer->name, (long long)steps);

@@ -216,8 +216,8 @@ CornuStatus cornu_compile_step_from_json(CornuModel *model, const char *json, Co
                                          CornuOwnStep *step);
 
 /* An optimizer, for steps recorded by hand: {"class_name": "Adam", "config": {"learning_rate":
- * 0.01}}, or "\"adam\"". The caller owns it, and frees it by cornu_optimizer_free unless it is given
- * to a model. NULL with a pending error for other JSON. */
+ * 0.01}}, or "\"adam\"". The caller owns it, and frees it by cornu_optimizer_free unless it is
+ * given to a model. NULL with a pending error for other JSON. */
 CornuOptimizer *cornu_optimizer_from_json(const char *json);
 /* Likewise a loss; cornu_loss_free. */
 CornuLoss      *cornu_loss_from_json(const char *json);

@@ -101,7 +101,8 @@ static bool compile_mesh(CornuDevice *device)
     cornu_model_add(model, cornu_dense(256, .name = "down"));
     const bool good = !cornu_device_set_mesh(device, &mesh, NULL, cut) &&
         !cornu_compile(model, .device = device, .loss = CORNU_MEAN_SQUARED_ERROR) &&
-        cornu_model_train_step(model, cornu_type(CORNU_F32, 64, 256), cornu_type(CORNU_F32, 64, 256));
+        cornu_model_train_step(model, cornu_type(CORNU_F32, 64, 256),
+                               cornu_type(CORNU_F32, 64, 256));
     if (!good) fprintf(stderr, "mesh: %s\n", cornu_error_message());
     cornu_error_take();
     cornu_model_free(model);

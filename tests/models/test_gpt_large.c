@@ -99,7 +99,8 @@ static void test_mesh(void **state)
 
 enum { BATCHES = 5, BATCH = SHARDS };
 
-/* A mesh, cut as cornu_auto_layout chooses for the cap, and what it leaves whole along the batch. */
+/* A mesh, cut as cornu_auto_layout chooses for the cap, and what it leaves whole along the
+ * batch. */
 typedef struct {
     int  mesh[2];
     bool fully;

@@ -1,5 +1,5 @@
-/* FILE ROWS: opens a model and predicts for the floats of the standard input, those of each input of
- * the model in turn; writes those of each output. */
+/* FILE ROWS: opens a model and predicts for the floats of the standard input, those of each input
+ * of the model in turn; writes those of each output. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -258,8 +258,8 @@ static void wrong_parts_are_refused(void **state)
     cornu_device_close(device);
 }
 
-/* A sequential graph reads what was assigned before: a part, the whole that it is in, and a variable
- * by itself; gradients are by the value that was read. */
+/* A sequential graph reads what was assigned before: a part, the whole that it is in, and a
+ * variable by itself; gradients are by the value that was read. */
 static void sequential_reads_follow_assignments(void **state)
 {
     (void)state;

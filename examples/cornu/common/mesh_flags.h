@@ -8,8 +8,8 @@
  *     --fully-sharded                         weights are cut over the axis of the batch as well;
  *                                             without --mesh it is the only one, of all shards
  *
- * Without --layout the model is cut as cornu_default_layout says. The rows of a batch are dealt over
- * the axis "batch", else the first one, which then is not called "model".
+ * Without --layout the model is cut as cornu_default_layout says. The rows of a batch are dealt
+ * over the axis "batch", else the first one, which then is not called "model".
  *
  * --pipeline, which is instead of these: the stages of layers that a model trains in.
  *

@@ -111,7 +111,7 @@ CornuTensor *cornu__operation_power(const CornuOperands *o)
 
 /* ---- Of one operand: any dtype ---- */
 
-/* Not one of Keras': the mask that x brings along, (B, T); without one all of its steps are valid. */
+/* Not one of Keras': the mask that x brings along, (B, T); without one all steps are valid. */
 CornuTensor *cornu__operation_mask_of(const CornuOperands *o)
 {
     CornuTensor *x = cornu__operand_x(o);

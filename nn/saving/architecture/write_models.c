@@ -96,7 +96,8 @@ json_t *cornu__traced_to_json(const CornuLayer *layer, const CornuPolicy *usual)
     return json_pack("{s:s, s:s, s:o, s:s, s:{s:o, s:o, s:O, s:b}}", "module", traced->module,
                      "class_name", traced->class_name, "config", config, "registered_name",
                      traced->registered_name, "traced", "weights", weights, "graphs", graphs,
-                     "attributes", traced->attributes, "supports_masking", traced->supports_masking);
+                     "attributes", traced->attributes, "supports_masking",
+                     traced->supports_masking);
 }
 
 /* ---- What files can hold ---- */

@@ -235,7 +235,7 @@ static bool ratios(CornuShape from, CornuShape shape, const int64_t *order, floa
 
 /* Which of two equally near pixels Resize takes depends on how a runtime rounds, so they are
  * gathered. Before opset 18 Resize takes the extents of all axes. Whole ratios are written as such:
- * onnxruntime 1.32 moves transposes past a Resize without its axes, and then refuses the extents. */
+ * onnxruntime 1.32 moves transposes past a Resize without axes, and then refuses the extents. */
 static CornuStatus resize(const Op *op)
 {
     CornuOnnx *to = op->to;

@@ -117,8 +117,8 @@ static void uncompiled_as_before(void **state)
     cornu_device_close(device);
 }
 
-/* Weights are moved one by one until a shard's memory is full, which the next step says again; it is
- * compiled elsewhere with all of them. test_memory.c has where there is memory later. */
+/* Weights are moved one by one until a shard's memory is full, which the next step says again; it
+ * is compiled elsewhere with all of them. test_memory.c has where there is memory later. */
 static void without_memory(void **state)
 {
     (void)state;
