@@ -11,8 +11,8 @@ extern "C" {
 
 /*
  * The layer, called on y_true and y_pred, (B, …), and perhaps sample weights, (B) or (B, T),
- * returns the loss of the batch, a scalar, or, with `values`, what the loss reduces, (B, …). Steps that the
- * mask of y_pred leaves out do not count.
+ * returns the loss of the batch, a scalar, or, with `values`, what the loss reduces, (B, …).
+ * Steps that the mask of y_pred leaves out do not count.
  *
  *     CornuSymbol *loss = cornu_call(cornu_loss_layer(cornu_ctc(), false, NULL), labels, y);
  *     cornu_traced_add(layer, .inputs = { labels, y }, .outputs = { y }, .losses = { loss });
