@@ -204,9 +204,12 @@ static CornuStatus then_second(CornuLayer *layer, const Trace *first, void *cont
 {
     Compared *compared = context;
     compared->first = first;
-    CORNU__TRY(read_types(layer, first, compared->out));
-    return with_trace(layer, compared->in, compared->in_count, compared->others, then_compare,
-                      compared);
+    CornuStatus status = read_types(layer, first, compared->out);
+    if (!status)
+        status = with_trace(layer, compared->in, compared->in_count, compared->others,
+                            then_compare, compared);
+    compared->first = NULL;
+    return status;
 }
 
 /* Where axis 0 of an operand is no batch but a length, which is axis 1 of another one, as of a mask

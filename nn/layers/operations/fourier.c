@@ -143,7 +143,8 @@ CornuTensor *cornu__operation_irfft(const CornuOperands *o)
     if (!(x[0] = of_length(o, x[0], m)) || !(x[1] = of_length(o, x[1], m))) return NULL;
     CornuTensor *k = cornu_op_iota(o->graph, cornu_type(CORNU_F32, m), 0);
     CornuTensor *first = cornu_op_compare(k, CORNU_EQUAL, cornu__like(k, 0.0));
-    CornuTensor *last = cornu_op_compare(k, CORNU_EQUAL, cornu__like(k, n % 2 ? -1.0 : n / 2));
+    const int64_t middle = n % 2 ? -1 : n / 2;
+    CornuTensor  *last = cornu_op_compare(k, CORNU_EQUAL, cornu__like(k, (double)middle));
     if (!first || !last) return NULL;
     CornuTensor *times = cornu_op_select(cornu_op_select(first, first, last), cornu__like(k, 1.0),
                                          cornu__like(k, 2.0));

@@ -33,6 +33,8 @@ static CornuTensor *contracted(const CornuOperands *o, CornuTensor *a, CornuTens
     int  left[CORNU_MAX_RANK], right[CORNU_MAX_RANK], m = 0, n = 0;
     bool sums_a[CORNU_MAX_RANK] = { false }, sums_b[CORNU_MAX_RANK] = { false };
     for (int i = 0; i < count; i++) {
+        if (sums_a[of_a[i]] || sums_b[of_b[i]])
+            return cornu__operation_refuse(o, "sums over an axis twice");
         if (x.extent[of_a[i]] != y.extent[of_b[i]])
             return cornu__operation_refuse(o, "the extents of the axes that are summed differ");
         sums_a[of_a[i]] = sums_b[right[n++] = of_b[i]] = true;
