@@ -30,7 +30,7 @@ static CornuTensor *contracted(const CornuOperands *o, CornuTensor *a, CornuTens
 {
     const CornuShape x = cornu_tensor_shape(a), y = cornu_tensor_shape(b);
     CornuShape       result = { .rank = 0 };
-    int  left[CORNU_MAX_RANK], right[CORNU_MAX_RANK], m = 0, n = 0;
+    int  left[CORNU_MAX_RANK] = { 0 }, right[CORNU_MAX_RANK] = { 0 }, m = 0, n = 0;
     bool sums_a[CORNU_MAX_RANK] = { false }, sums_b[CORNU_MAX_RANK] = { false };
     for (int i = 0; i < count; i++) {
         if (sums_a[of_a[i]] || sums_b[of_b[i]])
