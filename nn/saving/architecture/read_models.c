@@ -302,5 +302,5 @@ CornuStatus cornu__traced_from_json(const json_t *value, CornuLayer **layer)
     free(text);
     if (!*layer) return cornu_error_take();
     (*layer)->owners = 1;
-    return read_parts(cornu__as_traced(*layer), parts);
+    return read_parts((CornuTraced *)*layer, parts);
 }
