@@ -396,9 +396,19 @@ static CornuStatus count_labels(CornuSymbol *const *in, int in_count)
     return CORNU_OK;
 }
 
+static bool is_named(const CornuLayer *layer)
+{
+    bool named = layer->name != NULL;
+    for (int i = 0; i < layer->inner_count && named && layer->inner[i]->outer; i++)
+        named = is_named(layer->inner[i]);
+    return named;
+}
+
+/* Labels are counted for a layer without a name alone: a walk over all nodes after each that a
+ * program takes would be time by their square. */
 static CornuStatus set_name(CornuLayer *layer, CornuSymbol *const *in, int in_count)
 {
-    CornuStatus status = count_labels(in, in_count);
+    CornuStatus status = is_named(layer) ? CORNU_OK : count_labels(in, in_count);
     if (!status) status = cornu__layer_set_name(layer, &naming.labels);
     if (status) forget_labels();
     return status;
