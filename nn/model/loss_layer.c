@@ -50,12 +50,13 @@ const CornuLayerClass cornu__loss_layer_class = {
 
 CornuLayer *cornu_loss_layer(CornuLoss *loss, bool values, const char *name)
 {
-    CornuLayer *layer = loss && !cornu__refused()
+    CORNU__NEED_TO_MAKE(loss);
+    CornuLayer *layer = !cornu__refused()
                             ? cornu_layer_create(&cornu__loss_layer_class, name, NULL) : NULL;
     if (!layer || loss->taken) {
         if (layer) cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: the loss is a model's already",
                                     loss->name);
-        else if (loss && !loss->taken && loss->free) loss->free(loss);
+        else if (!loss->taken && loss->free) loss->free(loss);
         cornu_layer_free(layer);
         return NULL;
     }

@@ -10,6 +10,16 @@
 /* How deep configs and arguments may be nested. */
 enum { JSON_DEPTH = 64 };
 
+/* The layer as a traced one, or NULL with a pending error. */
+static CornuTraced *needed(const CornuLayer *layer)
+{
+    CornuTraced *traced = cornu__as_traced(layer);
+    return traced ? traced
+                  : cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: is a layer of class %s, expected one "
+                                     "of cornu_traced", cornu_layer_name(layer),
+                                     layer->kind->class_name);
+}
+
 /* ---- Calls ---- */
 
 /* Whether a graph is for operands of these types; `kinds`: whether whole numbers must be such in
@@ -184,8 +194,9 @@ CornuStatus cornu_traced_set_config(CornuLayer *layer, const char *config)
 {
     CORNU__NEED(layer);
     CORNU__NEED(config);
-    CornuTraced *traced = cornu__as_traced(layer);
-    json_t      *value = cornu__json_parse(config, strlen(config), JSON_DEPTH);
+    CornuTraced *traced = needed(layer);
+    if (!traced) return cornu_error_take();
+    json_t *value = cornu__json_parse(config, strlen(config), JSON_DEPTH);
     if (!json_is_object(value)) {
         json_decref(value);
         return cornu__fail(CORNU_ERR_ARGUMENT, "the config of %s is %.80s, expected a JSON object",
@@ -297,17 +308,18 @@ CornuSymbol *cornu_traced_read(CornuLayer *layer, const CornuWeight *weight)
 {
     CORNU__NEED_TO_MAKE(layer);
     CORNU__NEED_TO_MAKE(weight);
-    return cornu__refused() ? NULL : read_of(cornu__as_traced(layer), weight);
+    CornuTraced *traced = cornu__refused() ? NULL : needed(layer);
+    return traced ? read_of(traced, weight) : NULL;
 }
 
 CornuSymbol *cornu_traced_weight(CornuLayer *layer, const char *arguments)
 {
     CORNU__NEED_TO_MAKE(layer);
     CORNU__NEED_TO_MAKE(arguments);
-    if (cornu__refused()) return NULL;
+    CornuTraced *traced = cornu__refused() ? NULL : needed(layer);
+    if (!traced) return NULL;
     json_t      *value = cornu__json_parse(arguments, strlen(arguments), JSON_DEPTH);
-    CornuSymbol *symbol = value ? cornu__traced_add_weight(cornu__as_traced(layer), value)
-                                : cornu__null();
+    CornuSymbol *symbol = value ? cornu__traced_add_weight(traced, value) : cornu__null();
     json_decref(value);
     return symbol;
 }
@@ -484,13 +496,15 @@ static CornuStatus add_traced(CornuTraced *traced, CornuTracedGraph graph)
 CornuStatus cornu_traced_add_from(CornuLayer *layer, const CornuTracedGraphConfig *config)
 {
     CORNU__NEED(layer);
-    CornuTraced     *traced = cornu__as_traced(layer);
+    CORNU__NEED(config);
+    if (cornu_error_pending()) return cornu_error_take();
+    CornuTraced *traced = needed(layer);
+    if (!traced) return cornu_error_take();
     CornuModelConfig ends = { .name = cornu_layer_name(layer) };
     CornuTracedGraph graph = { .training_only = config->training_only,
                                .inference_only = config->inference_only,
                                .computes_mask = config->computes_mask };
     int              outputs = 0;
-    if (cornu_error_pending()) return cornu_error_take();
     while (graph.operands < CORNU_MAX_MODEL_TENSORS && config->inputs[graph.operands]) {
         ends.inputs[graph.operands] = config->inputs[graph.operands];
         graph.operands++;
@@ -547,7 +561,8 @@ CornuStatus cornu_traced_attribute(CornuLayer *layer, const CornuLayer *inner,
     CORNU__NEED(layer);
     CORNU__NEED(inner);
     CORNU__NEED(attribute);
-    CornuTraced *traced = cornu__as_traced(layer);
+    CornuTraced *traced = needed(layer);
+    if (!traced) return cornu_error_take();
     if (attribute_of(traced, inner)) return CORNU_OK;   /* the first one */
     if (!json_array_append_new(traced->attributes, json_pack("[s, s]", cornu_layer_name(inner),
                                                              attribute)))

@@ -32,7 +32,8 @@ typedef struct {
              int64_t (*)[CORNU_MAX_MODEL_TENSORS][CORNU_MAX_RANK]: "i64",              \
              char (*)[sizeof(member)]: "char", char **: "text",                        \
              char (*)[CORNU_MESH_AXES][CORNU_MESH_NAME]: "char",                       \
-             int (*)[CORNU_MESH_AXES]: "i32", const char *(*)[CORNU_MAX_RANK]: "text", \
+             int (*)[CORNU_MESH_AXES]: "i32", int (*)[CORNU_MAX_MODEL_TENSORS]: "i32", \
+             const char *(*)[CORNU_MAX_RANK]: "text",                                  \
              CornuArray (*)[CORNU_MAX_MODEL_TENSORS]: "CornuArray",                    \
              CornuType (*)[CORNU_MAX_STATES]: "CornuType",                             \
              const char *(*)[CORNU_MAX_MODEL_TENSORS]: "text",                         \

@@ -158,6 +158,8 @@ class _Symbols:
     def __call__(self, value):
         if isinstance(value, dict):
             return {word: self(v) for word, v in value.items()}
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return type(value)(*[self(v) for v in value])
         if isinstance(value, (list, tuple)) and not _is_of_numbers(value):
             return [self(v) for v in value]
         if not is_array(value) and not isinstance(value, (list, tuple)):
@@ -177,6 +179,8 @@ class _Symbols:
     def made(self, value):
         if isinstance(value, dict):
             return {word: self.made(v) for word, v in value.items()}
+        if isinstance(value, tuple):
+            return type(value)(*[self.made(v) for v in value])
         if isinstance(value, list):
             return [self.made(v) for v in value]
         return self.symbols[value.i] if isinstance(value, _Place) else value
@@ -191,6 +195,7 @@ def call_layer(layer, args, kwargs):
     """layer(x) of arrays or recorded tensors: by a model of this call alone, which the layer
     keeps."""
     from ._models import Model
+    from ._traced import filled, flat
     training = kwargs.pop("training", None)
     symbols = _Symbols()
     args, kwargs = [symbols(value) for value in args], symbols(kwargs)
@@ -204,13 +209,16 @@ def call_layer(layer, args, kwargs):
         first = layer._first
         made = layer._called(symbols.made(args), symbols.made(kwargs))
         layer._first = first
-        model = Model(symbols.symbols, made, name=layer.name + "_call")
+        tensors = []
+        form = flat(made, tensors)      # what is no tensor stays in its place
+        model = Model(symbols.symbols, tensors, name=layer.name + "_call")
+        model._form = form
         while len(layer._wrappers) >= _MOST_KEPT:
             del layer._wrappers[next(iter(layer._wrappers))]
         layer._wrappers[key] = model
     made = call_model(model, symbols.given, training)
     layer._losses = model._losses
-    return made
+    return filled(model._form, made if isinstance(made, (list, tuple)) else [made])
 
 
 

@@ -26,6 +26,9 @@ class Configured:
                                custom_objects)
 
     def __getattr__(self, name):
+        if name == "_owned":
+            raise RuntimeError("%s: call super().__init__() first in __init__"
+                               % type(self).__name__)
         return missing_attribute(self, name)
 
     @property

@@ -4,7 +4,9 @@ import contextlib
 import ctypes
 import functools
 import inspect
+import itertools
 import json
+import operator
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from ._library import Owned, arguments, lib, struct
 from ._operators import users_line
 from ._own import Objects, is_own
 from ._symbols import Form, Tensor, find_tensor, made_by, operation, results
-from ._traces import Trace, tracing
+from ._traces import Trace, in_trace_of, tracing
 from ._weighted import Weight, Weighted, by_address
 
 _NONE = lib.constants["CORNU_NONE"]
@@ -91,14 +93,16 @@ def attributes(value, path=""):
             yield from _members(member, path + name, {})
 
 
-def _members(container, path, counts):
+def _members(container, path, counts, around=()):
+    if any(container is outer for outer in around):
+        return      # a list that contains itself
     for member in container.values() if isinstance(container, dict) else container:
         if isinstance(member, Weighted):
             label = snake_case(type(member).__name__)
             count = counts[label] = counts.get(label, -1) + 1
             yield "%s/%s" % (path, label if count == 0 else "%s_%d" % (label, count)), member
         elif isinstance(member, (list, tuple, dict)):
-            yield from _members(member, path, counts)
+            yield from _members(member, path, counts, (*around, container))
 
 
 class Shaped:
@@ -150,18 +154,18 @@ class Traces:
         if tracing() is not None and tracing().layer is self and not self._building:
             raise ValueError("%s: a weight is added in call; add it in __init__ or build; in %s"
                              % (self.name, users_line()))
-        shape = () if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
+        shape = () if shape is None else tuple(shape) if np.iterable(shape) else (shape,)
         if any(extent is None for extent in shape):
             raise ValueError("%s: a weight of shape %s, expected known extents; in %s"
                              % (self.name, shape, users_line()))
+        shape = tuple(operator.index(extent) for extent in shape)
         taken = {weight.name for weight in self._own}
         base = name or "variable"
-        name = base
-        while name in taken:
-            name = "%s_%d" % (base, len([n for n in taken if n.startswith(base)]))
+        numbered = itertools.chain([base], ("%s_%d" % (base, i) for i in itertools.count(1)))
+        name = next(each for each in numbered if each not in taken)
         made, values = self._initializer(initializer, shape, dtype)
         own = Objects()
-        given = {"name": name, "shape": [int(extent) for extent in shape],
+        given = {"name": name, "shape": list(shape),
                  "trainable": bool(trainable), "initializer": made,
                  "regularizer": plain(own.walk(regularizer, own.regularizer)),
                  "constraint": plain(own.walk(constraint, own.constraint))}
@@ -299,18 +303,24 @@ class Traces:
 
     def _run(self, args, kwargs, types, training):
         """A trace of the call on placeholders; and the form of what it returns."""
+        if in_trace_of(self):
+            raise ValueError("%s: its call calls it again, expected other layers; in %s"
+                             % (self.name, users_line()))
         trace, tensors = Trace(self, self._reader, training), []
         with trace:
             inputs = self._placeholders(trace, types)
             if training is not None:
                 kwargs = dict(kwargs, training=training)
             made = self.call(*filled(args, inputs), **filled(kwargs, inputs))
-            if made is None:
-                raise ValueError("%s: call returns None, expected tensors (%s.call)"
-                                 % (self.name, type(self).__name__))
+            if made is None or inspect.isgenerator(made) or isinstance(made, (str, set)):
+                raise ValueError("%s: call returns %.60r, expected tensors (%s.call)"
+                                 % (self.name, made, type(self).__name__))
             if not isinstance(made, (list, tuple, dict)):
                 made = trace.tensor(made)
             form = flat(made if isinstance(made, Tensor) else trace.symbols(made), tensors)
+        if not tensors:
+            raise ValueError("%s: call returns %.60r, which has no tensor (%s.call)"
+                             % (self.name, made, type(self).__name__))
         for layer in trace.made:
             if layer.weights:
                 raise ValueError("%s: %s is made in call, so that each call has weights of its "
@@ -489,9 +499,14 @@ def _building(layer):
     """While a layer is built. What it makes is not made in the call that is being traced."""
     before, layer._building = layer._building, True
     made = tracing().made if tracing() is not None else []
-    count = len(made)
+    count, weights = len(made), len(layer._own)
     try:
         yield
+    except BaseException:
+        if not weights and not layer._adopted and not layer._signatures:
+            layer._traced = None        # the next build would add its weights twice
+            layer._start()
+        raise
     finally:
         layer._building = before
         del made[count:]

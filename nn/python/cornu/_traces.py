@@ -24,6 +24,11 @@ def tracing():
     return _state.traces[-1] if _state.traces else None
 
 
+def in_trace_of(layer):
+    """Whether this thread is in a call of the layer."""
+    return any(trace.layer is layer for trace in _state.traces)
+
+
 class Trace:
     """What a call has made so far. `reader` gives the symbol that reads a weight; training is what
     the call is told, None if it does not ask."""
@@ -112,6 +117,8 @@ class Trace:
         from ._values import Readable
         if isinstance(value, dict):
             return {key: self.symbols(v) for key, v in value.items()}
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return type(value)(*[self.symbols(v) for v in value])
         if isinstance(value, (list, tuple)):
             return [self.symbols(v) for v in value]
         if isinstance(value, Tensor):

@@ -227,6 +227,31 @@ static void wrong_ones_are_refused(void **state)
     cornu_clear_session();
 }
 
+static void other_layers_and_null_are_refused(void **state)
+{
+    (void)state;
+    static const char says[] = "d: is a layer of class Dense, expected one of cornu_traced";
+    CornuLayer  *dense = cornu_dense(3, .name = "d");
+    CornuSymbol *x = cornu_placeholder(cornu_type(CORNU_F32, CORNU_NONE, 3), "x");
+    expect_failure(cornu_traced_weight(dense, "{\"name\": \"w\", \"shape\": [3]}"),
+                   CORNU_ERR_ARGUMENT, says);
+    expect_error(cornu_traced_set_config(dense, "{}"), CORNU_ERR_ARGUMENT, says);
+    expect_error(cornu_traced_attribute(dense, dense, "a"), CORNU_ERR_ARGUMENT, says);
+    expect_error(cornu_traced_add(dense, .inputs = { x }, .outputs = { x }), CORNU_ERR_ARGUMENT,
+                  says);
+    assert_null(cornu_traced_class(dense));
+    assert_null(cornu_traced_layer(dense, "a"));
+    assert_false(cornu_traced_takes(dense, NULL, 0));
+    expect_failure(cornu_traced_from(&(CornuTracedConfig){ 0 }), CORNU_ERR_ARGUMENT, "class_name");
+    CornuLayer *layer = cornu_traced(.class_name = "A");
+    expect_error(cornu_traced_add_from(layer, NULL), CORNU_ERR_ARGUMENT, "config");
+    expect_failure(cornu_traced_read(layer, NULL), CORNU_ERR_ARGUMENT, "weight");
+    expect_failure(cornu_traced_weight(layer, "[1, 2]"), CORNU_ERR_FORMAT, "name");
+    expect_failure(cornu_loss_layer(NULL, false, NULL), CORNU_ERR_ARGUMENT, "loss");
+    cornu_layer_free(layer), cornu_layer_free(dense);
+    cornu_clear_session();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +259,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(graphs_lose_and_assign, fill_data, files_end),
         cmocka_unit_test_setup_teardown(losses_are_layers, fill_data, files_end),
         cmocka_unit_test(wrong_ones_are_refused),
+        cmocka_unit_test(other_layers_and_null_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
