@@ -119,10 +119,14 @@ static CornuLayer *operation(const CornuOperationClass *kind, const char *argume
     json_t *kwargs = json_object(), *name = json_incref(json_object_get(given, "name"));
     CornuLayer *layer = NULL;
     CornuStatus status = CORNU_OK;
-    if (!given || !json_is_object(given))
+    if (!given && (!arguments || cornu_error_status() == CORNU_ERR_MEMORY))
+        status = cornu__fail(CORNU_ERR_MEMORY, "no memory for an operation");
+    else if (!json_is_object(given))
         status = cornu__fail(CORNU_ERR_ARGUMENT, "cornu_operation: the arguments of %s are %.80s, "
                              "expected a JSON object", symbols.name, arguments);
     if (!status) status = place_symbols(given, &symbols, &positional);
+    if (!status && (!positional || !config || !args || !kwargs))
+        status = cornu__fail(CORNU_ERR_MEMORY, "no memory for an operation");
     json_t *extents = json_incref(json_object_get(given, "__extents__"));
     if (!extents && has_extent(given)) extents = all_operands(count);
     json_object_del(given, "args");
@@ -132,7 +136,6 @@ static CornuLayer *operation(const CornuOperationClass *kind, const char *argume
     if (!status && extents && json_object_set(kwargs, "__extents__", extents))
         status = cornu__fail(CORNU_ERR_MEMORY, "no memory for an operation");
     json_decref(extents);
-    if (!status && !args) status = cornu__fail(CORNU_ERR_MEMORY, "no memory for an operation");
     if (!status)
         layer = cornu__operation_create(kind, json_string_value(name), config, args, kwargs);
     json_decref(name);

@@ -197,6 +197,7 @@ CornuStatus cornu_traced_set_config(CornuLayer *layer, const char *config)
     CornuTraced *traced = needed(layer);
     if (!traced) return cornu_error_take();
     json_t *value = cornu__json_parse(config, strlen(config), JSON_DEPTH);
+    if (!value && cornu_error_status() == CORNU_ERR_MEMORY) return cornu_error_take();
     if (!json_is_object(value)) {
         json_decref(value);
         return cornu__fail(CORNU_ERR_ARGUMENT, "the config of %s is %.80s, expected a JSON object",
@@ -261,7 +262,8 @@ static CornuStatus read_weight(CornuLayer *layer, const json_t *arguments)
     CornuConstraint  constraint = { 0 };
     CornuShape       shape = { 0 };
     const char      *name = json_string_value(json_object_get(arguments, "name"));
-    if (!name) return cornu__unexpected("name", "the name of a weight");
+    if (!name || strchr(name, '/'))     /* which ends the layer's in paths */
+        return cornu__unexpected("name", "the name of a weight, without \"/\"");
     CORNU__TRY(read_shape(json_object_get(arguments, "shape"), &shape));
     CORNU__TRY(read_rule(&cornu__initializers, arguments, &initializer));
     CORNU__TRY(read_rule(&cornu__regularizers, arguments, &regularizer));

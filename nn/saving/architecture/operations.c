@@ -117,7 +117,10 @@ CornuStatus cornu__operation_from_json(const json_t *value, CornuLayer **layer)
     json_t       *config = json_copy(json_object_get(value, "config"));
     json_object_del(config, "name");
     *layer = NULL;
-    if (!name || !json_is_array(json_object_get(call, "args")) || !config ||
+    if (!histories || (!config && json_object_get(value, "config")) ||
+        (!call && json_is_object(first)))
+        cornu__fail_null(CORNU_ERR_MEMORY, "no memory for an operation");
+    else if (!name || !json_is_array(json_object_get(call, "args")) || !config ||
         !json_is_object(json_object_get(call, "kwargs")))
         cornu__fail_null(CORNU_ERR_FORMAT, "%.60s: an operation without name, config, args or "
                          "kwargs", name ? name : "");
