@@ -69,6 +69,7 @@ static CornuStatus add_loss(CornuLayer *layer, const CornuCall *call, CornuTenso
  * one shard has all of them. */
 static CornuTensor *whole(const CornuLayer *layer, CornuTensor *value)
 {
+    value = cornu_op_convert(value, CORNU_F32);     /* all_reduce is of f32 */
     if (!value || !cornu_tensor_varies(value)) return value;
     if (cornu_device_shards(cornu_graph_device(cornu_tensor_graph(value))) == 1)
         return cornu_op_all_reduce(value);
@@ -85,8 +86,7 @@ static CornuStatus settle(CornuLayer *layer, const CornuCall *call, const CornuT
             CORNU__TRY(add_loss(layer, call, made[graph->results + i]));
     for (int i = 0; i < graph->assigned_count && !call->shapes_only; i++) {
         CornuTensor *value = whole(layer, made[graph->results + graph->losses + i]);
-        CORNU__TRY(cornu_layer_assign(layer, call, graph->assigned[i],
-                                      cornu_op_convert(value, CORNU_F32)));
+        CORNU__TRY(cornu_layer_assign(layer, call, graph->assigned[i], value));
     }
     return CORNU_OK;
 }

@@ -115,7 +115,8 @@ class OddClasses(unittest.TestCase):
             model.compile("sgd", "mse", **({"device": device} if device else {}))
             model.fit(rows, rows[:, :1], batch_size=4, shuffle=False, verbose=0)
             self.assertEqual(layer.count.numpy(), 2.0)
-            self.assertTrue(np.allclose(layer.center.numpy(), 0.5 * means[0] + means[1]))
+            self.assertTrue(np.allclose(layer.center.numpy(), 0.5 * means[0] + means[1],
+                                        rtol=1e-2))     # the tpu computes in bf16
 
     def test_time_of_large_graphs_is_linear(self):
         def chain(x, n):
