@@ -4,7 +4,6 @@ import contextlib
 import ctypes
 import functools
 import inspect
-import itertools
 import json
 import operator
 
@@ -161,8 +160,10 @@ class Traces:
         shape = tuple(operator.index(extent) for extent in shape)
         taken = {weight.name for weight in self._own}
         base = name or "variable"
-        numbered = itertools.chain([base], ("%s_%d" % (base, i) for i in itertools.count(1)))
-        name = next(each for each in numbered if each not in taken)
+        name, count = base, 0
+        while name in taken:
+            count += 1
+            name = "%s_%d" % (base, count)
         made, values = self._initializer(initializer, shape, dtype)
         own = Objects()
         given = {"name": name, "shape": list(shape),
