@@ -500,11 +500,12 @@ def _building(layer):
     """While a layer is built. What it makes is not made in the call that is being traced."""
     before, layer._building = layer._building, True
     made = tracing().made if tracing() is not None else []
-    count, weights = len(made), len(layer._own)
+    count = len(made)
+    weightless = layer._is_traced and not layer._own
     try:
         yield
     except BaseException:
-        if not weights and not layer._adopted and not layer._signatures:
+        if weightless and not layer._adopted and not layer._signatures:
             layer._traced = None        # the next build would add its weights twice
             layer._start()
         raise
