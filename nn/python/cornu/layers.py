@@ -22,6 +22,18 @@ from ._weighted import Weight, Weighted, by_address, check_tensors
 _NONE = lib.constants["CORNU_NONE"]
 
 
+def _class_of(record):
+    """The class of a file's layer: of its registered name, or given by its own name. One that is
+    registered in some package is no other package's."""
+    from .saving import get_registered_name, get_registered_object
+    for name in (record["registered_name"], record["class_name"]):
+        known = get_registered_object(name)
+        own = None if known is None else get_registered_name(known)
+        if own == record["registered_name"] or (own is not None and ">" not in own):
+            return known
+    return None
+
+
 class BuiltIn(Described, Layer):
     """A layer of the library, by its arguments."""
 
@@ -143,10 +155,8 @@ class BuiltIn(Described, Layer):
     @classmethod
     def _view_traced(cls, address, owner):
         """Of a class of some program's: an object of it, if this program has registered it."""
-        from .saving import get_registered_object
         record = json.loads(lib.take_text(lib.cornu_layer_to_json(address)))
-        known = get_registered_object(record["registered_name"]) or \
-            get_registered_object(record["class_name"])
+        known = _class_of(record)
         if isinstance(known, type) and issubclass(known, Weighted):
             made = made_of_config(known, record["config"])
             made._adopt(address, owner)
@@ -323,7 +333,7 @@ __all__ += make_classes("layers", BuiltIn, globals(), _bases_of)
 
 
 class StackedRNNCells(globals()["StackedRNNCells"]):
-    """Cells one after another, which may be layers of the program's own."""
+    """StackedRNNCells([cell, cell]): one after another, which may be of the program's own."""
 
     def __new__(cls, cells, *args, **kwargs):
         if any(getattr(cell, "_is_traced", False) for cell in cells):
