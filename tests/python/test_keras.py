@@ -20,6 +20,32 @@ def each(arrays, letter):
             if "%s%d" % (letter, i) in arrays]
 
 
+def scaled(keras):
+    """A class of the program's own, with a weight, a layer and a list of layers."""
+    class Scaled(keras.layers.Layer):
+        def __init__(self, units=4, **kwargs):
+            super().__init__(**kwargs)
+            self.units, self.inner = units, keras.layers.Dense(units)
+            self.blocks = [keras.layers.Dense(units, activation="relu"), keras.layers.Dense(units)]
+
+        def build(self, shape):
+            self.w = self.add_weight(shape=(shape[-1],), name="w")
+            for layer, inputs in zip([self.inner, *self.blocks], (shape[-1], self.units, self.units)):
+                layer.build((None, inputs))
+            self.built = True
+
+        def call(self, x):
+            x = self.inner(x * self.w)
+            for block in self.blocks:
+                x = block(x)
+            return x
+
+        def get_config(self):
+            return {**super().get_config(), "units": self.units}
+
+    return keras.saving.register_keras_serializable("Tests")(Scaled)
+
+
 def needs_hdf5(test):
     def run(self):
         try:
@@ -133,6 +159,19 @@ class Keras(unittest.TestCase):
                 self.skipTest("libhdf5: make deps-test")
             found = self.keras.models.load_model(path).predict(x, verbose=0)
         np.testing.assert_allclose(model.predict(x, verbose=0), found, atol=1e-5)
+
+    @needs_hdf5
+    def test_own_classes_go_to_keras(self):
+        scaled(self.keras)
+        x, data = cornu.Input((3,)), np.random.default_rng(2).normal(size=(4, 3)).astype("float32")
+        model = cornu.Model(x, scaled(cornu)(5)(x))
+        wanted = model.predict(data, verbose=0)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "own.keras")
+            model.save(path)
+            found = self.keras.models.load_model(path)
+            np.testing.assert_allclose(found.predict(data, verbose=0), wanted, atol=1e-6)
+            self.assertEqual(type(found.layers[1]).__name__, "Scaled")
 
 
 if __name__ == "__main__":
