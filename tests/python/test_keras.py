@@ -30,8 +30,9 @@ def scaled(keras):
 
         def build(self, shape):
             self.w = self.add_weight(shape=(shape[-1],), name="w")
-            for layer, inputs in zip([self.inner, *self.blocks], (shape[-1], self.units, self.units)):
-                layer.build((None, inputs))
+            self.inner.build((None, shape[-1]))
+            for block in self.blocks:
+                block.build((None, self.units))
             self.built = True
 
         def call(self, x):
