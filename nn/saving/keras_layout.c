@@ -3,7 +3,7 @@
 #include "keras_internal.h"
 #include "../layers/quantized_internal.h"
 #include "../layers/operations/operation_internal.h"
-#include "../model/traced_internal.h"
+#include "../model/traced/traced_internal.h"
 
 #include <stdio.h>
 #include <string.h>

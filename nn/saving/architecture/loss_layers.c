@@ -1,5 +1,5 @@
 /* Losses that are layers, as JSON. Not Keras': its add_loss is in the code of a class. */
-#include "../../model/loss_layer_internal.h"
+#include "../../model/traced/loss_layer_internal.h"
 #include "../keras_internal.h"
 #include "architecture_internal.h"
 

@@ -1,7 +1,7 @@
 /* Models from Keras' JSON: Sequential ones, what both kinds share, and traced layers. */
 #include "../../../device/inference_internal.h"
 #include "../keras2/keras2_internal.h"
-#include "../../model/traced_internal.h"
+#include "../../model/traced/traced_internal.h"
 #include "architecture_internal.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* Layers as Keras' JSON. Names, kinds and places of a layer's arguments are in a table of its
  * class (layer.h). */
 #include "../../layers/quantized_internal.h"
-#include "../../model/loss_layer_internal.h"
-#include "../../model/traced_internal.h"
+#include "../../model/traced/loss_layer_internal.h"
+#include "../../model/traced/traced_internal.h"
 #include "architecture_internal.h"
 
 /* A policy that was chosen. One that the device chose does not belong to the architecture: it is

@@ -1,6 +1,6 @@
 /* Models as Keras' JSON: Sequential ones, and what both kinds share. */
-#include "../../model/loss_layer_internal.h"
-#include "../../model/traced_internal.h"
+#include "../../model/traced/loss_layer_internal.h"
+#include "../../model/traced/traced_internal.h"
 #include "architecture_internal.h"
 
 static const char *const dtype_names[CORNU_STRING + 1] = {

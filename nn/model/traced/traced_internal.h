@@ -2,8 +2,8 @@
 #ifndef CORNU_NN_TRACED_INTERNAL_H
 #define CORNU_NN_TRACED_INTERNAL_H
 
-#include "../formats/json_internal.h"
-#include "model_internal.h"
+#include "../../formats/json_internal.h"
+#include "../model_internal.h"
 #include "traced.h"
 
 /* A graph: a function whose inputs are the operands, then the weights that it reads, and whose

@@ -1,8 +1,8 @@
 /* A loss as a layer. */
 #include "loss_layer_internal.h"
 
-#include "../layers/layer_internal.h"
-#include "../losses/loss_internal.h"
+#include "../../layers/layer_internal.h"
+#include "../../losses/loss_internal.h"
 
 static CornuStatus build_many(CornuLayer *layer, const CornuShape *in, int in_count)
 {

@@ -2,8 +2,8 @@
 #ifndef CORNU_NN_LOSS_LAYER_H
 #define CORNU_NN_LOSS_LAYER_H
 
-#include "../layers/layer.h"
-#include "../losses/loss.h"
+#include "../../layers/layer.h"
+#include "../../losses/loss.h"
 
 #ifdef __cplusplus
 extern "C" {

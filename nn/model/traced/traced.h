@@ -16,7 +16,7 @@
 #ifndef CORNU_NN_TRACED_H
 #define CORNU_NN_TRACED_H
 
-#include "functional.h"
+#include "../functional.h"
 
 #ifdef __cplusplus
 extern "C" {

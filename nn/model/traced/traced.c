@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "../../device/inference_internal.h"
-#include "../config/naming_internal.h"
-#include "../weights/weight_rules_internal.h"
+#include "../../../device/inference_internal.h"
+#include "../../config/naming_internal.h"
+#include "../../weights/weight_rules_internal.h"
 
 /* How deep configs and arguments may be nested. */
 enum { JSON_DEPTH = 64 };
