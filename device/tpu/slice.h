@@ -105,7 +105,7 @@ CornuTpuExchange cornu_tpu_all_reduce(const CornuTpuProfile *profile, const Corn
  * A group on one chip exchanges in memory. Another has the links between its columns and between
  * its rows: where it has every k-th of them a hop is k links long, and k groups share each link, as
  * do groups that have different replicas of the same chips. An axis is closed only for a group that
- * reaches all round it. A group that is no rectangle of chips is taken for an open line of them.
+ * reaches all round it. A group that is not a rectangle of chips is taken for an open line of them.
  */
 CornuTpuExchange cornu_tpu_group_reduce(const CornuTpuProfile *profile, const CornuTpuSlice *slice,
                                         const int *members, int count, int64_t bytes);

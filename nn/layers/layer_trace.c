@@ -212,7 +212,7 @@ static CornuStatus then_second(CornuLayer *layer, const Trace *first, void *cont
     return status;
 }
 
-/* Where axis 0 of an operand is no batch but a length, which is axis 1 of another one, as of a mask
+/* For operands whose axis 0 is not a batch but a length that is axis 1 of another one, as in a mask
  * of all pairs of steps: one number stands for all unknown extents. */
 static CornuStatus trace_alike(CornuLayer *layer, const CornuType *in, int in_count,
                                int64_t unknown, CornuType *out)

@@ -122,7 +122,7 @@ CornuWeight *cornu_model_find_weight(const CornuModel *model, const char *path);
 CornuStatus cornu_model_set_class_names(CornuModel *model, const char *const *names, int count);
 /* The name of class i, from 0; NULL if it has none. */
 const char *cornu_model_class_name(const CornuModel *model, int64_t i);
-/* Sets the note of this key; a text of NULL removes it. */
+/* Sets the note of this key; NULL removes it. */
 CornuStatus cornu_model_set_note(CornuModel *model, const char *key, const char *text);
 /* The note of this key; NULL if there is none. */
 const char *cornu_model_note(const CornuModel *model, const char *key);

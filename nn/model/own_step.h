@@ -128,7 +128,7 @@ CornuStatus cornu_step_minimize(CornuStepCall *step, CornuOptimizer *optimizer, 
  * name that is not among .logs, or has another kind. */
 CornuStatus cornu_step_log(CornuStepCall *step, const char *name, CornuTensor *values,
                            CornuTensor *weight);
-/* Logs what the last step had, a scalar, as Keras does with what is no metric. */
+/* Logs the last step's value, a scalar, as Keras does with logs that are not metrics. */
 CornuStatus cornu_step_log_last(CornuStepCall *step, const char *name, CornuTensor *value);
 /* Logs a metric, which the model takes; the same one each time. weight: (B) or (B, T); or NULL. */
 CornuStatus cornu_step_log_metric(CornuStepCall *step, const char *name, CornuMetric *metric,

@@ -164,7 +164,7 @@ static CornuStatus weighted_gradients(CornuTensor *const *y, CornuTensor *const 
     int           op_count = program->op_count;   /* the backward pass adds more */
     CornuTensor **d = cornu__allocate((size_t)program->value_count, sizeof(CornuTensor *));
     bool         *depends = cornu__allocate((size_t)program->value_count, sizeof *depends);
-    const int     within = program->remat;   /* of what is recorded, the gradients are no part */
+    const int     within = program->remat;   /* which gradients do not belong to */
     CornuRemat    remat;
     CornuStatus   status = cornu__remat_open(&remat, graph, d);
     if (!d || !depends) status = CORNU_ERR_MEMORY;

@@ -173,7 +173,7 @@ static CornuStatus slice_by_constants(const Step *step, const Entries *entries, 
 }
 
 /* Bits of the masks are entries: their begin or end does not count, or their axis, of extent 1,
- * goes; or they are no axis of the operand, but a new one, or all that no other entry names. */
+ * goes; or the entry stands for a new axis, or for all axes that no other entry names. */
 static CornuStatus strided_slice(const Step *step)
 {
     int64_t stride[CORNU_MAX_RANK];

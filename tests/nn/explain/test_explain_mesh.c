@@ -115,7 +115,7 @@ static void test_json(void **state)
     cornu_model_free(model);
 }
 
-/* Where no mesh is, there is no page of one. */
+/* Without a mesh, no page of one. */
 static void test_without(void **state)
 {
     (void)state;

@@ -72,7 +72,7 @@ static void test_zero_points_of_the_runner(void **state)
     cornu__lite_graph_free(graph);
 }
 
-/* A tensor is computed once, and is no input or constant as well. */
+/* A tensor is computed once, and is neither an input nor a constant. */
 static void test_tensors_are_computed_once(void **state)
 {
     (void)state;

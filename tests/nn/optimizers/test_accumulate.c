@@ -145,7 +145,7 @@ static void errors(void **state)
     expect_error(cornu_multi_optimizer(cornu_adam()), 2, CORNU_ERR_UNSUPPORTED,
                  "multi_optimizer: its optimizers accumulate gradients, each by its "
                  ".gradient_accumulation_steps");
-    CornuStatus status;   /* the same number twice, and none, are no errors */
+    CornuStatus status;   /* neither the same number twice nor none is an error */
     cornu_model_free(small(cornu_adam(.gradient_accumulation_steps = 2), 2, &status));
     assert_int_equal(status, CORNU_OK);
     cornu_model_free(small(cornu_adam(), 1, &status));
