@@ -76,7 +76,7 @@ static CornuDevice *open_device(const CornuDeviceConfig *config)
         device->precision = config->precision;
         if (config->shard_memory) device->memory.capacity = config->shard_memory;
         device->processes = config->processes;
-        device->own_programs = config->own_programs;
+        device->groups = config->groups;
         if (device->shards == 0) device->shards = 1;
         if (device->own.count == 0) device->own.count = device->shards;
         atomic_init(&device->owners, 1);
@@ -152,7 +152,7 @@ CornuDevice *cornu_device_open_like(const CornuDevice *device, int threads)
     CornuDevice *like = cornu_device_open(
         device->opened, .threads = threads ? threads : device->threads, .shards = device->shards,
         .precision = device->precision, .processes = device->processes,
-        .own_programs = device->own_programs, .shard_memory = device->memory.capacity);
+        .groups = device->groups, .shard_memory = device->memory.capacity);
     if (!like) return NULL;
     like->mesh = device->mesh;
     like->data = device->data;
@@ -187,9 +187,9 @@ void cornu_device_own_shards(const CornuDevice *device, int *first, int *count)
 {
     *first = *count = 0;
     CORNU__NEED_OR(device, );
-    *first = device->own.first;
-    *count = device->own.count;
-    if (device->mesh.axes == 0) return;
+    *first = device->groups ? 0 : device->own.first;
+    *count = device->groups ? cornu_device_shards(device) : device->own.count;
+    if (device->mesh.axes == 0 || device->groups) return;
     int low = device->shards, high = 0;
     for (int s = device->own.first; s < device->own.first + device->own.count; s++) {
         const int index = cornu_mesh_index(&device->mesh, device->data, s);

@@ -47,9 +47,11 @@ typedef struct {
     CornuPrecision precision;   /* default CORNU_PRECISION_HIGHEST; others on tpu and pjrt */
     CornuProcesses *processes;  /* default none: this process owns all shards. Else on cpu and tpu
                                    each process owns some of them, at least one */
-    bool        own_programs;   /* with processes: each has all shards, and compiles and runs what
-                                   it likes, as stages of a pipeline do; no program exchanges
-                                   anything */
+    int         groups;         /* with processes: they are so many groups, of equally many ranks
+                                   in order. Each group has all shards, which its ranks share, and
+                                   compiles and runs what it likes, as stages of a pipeline do; all
+                                   ranks are fed the rows of all shards. Default: none, they are
+                                   together */
     int64_t     shard_memory;   /* bytes that a shard has; default the HBM of a replica of the
                                    profile, and on other devices unlimited */
 } CornuDeviceConfig;
@@ -86,7 +88,7 @@ const CornuMesh *cornu_device_mesh(const CornuDevice *device);
 
 /* Those that this process owns: `*count` of them, from shard *first on. All, unless several
  * processes share the device; then as equal as possible, the larger ones first. With a mesh, those
- * whose rows it needs. */
+ * whose rows it needs; of groups of processes all. */
 void cornu_device_own_shards(const CornuDevice *device, int *first, int *count);
 
 /* NULL if it was opened without. */

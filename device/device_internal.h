@@ -54,12 +54,13 @@ typedef struct {
      * written, and all are read. */
     CornuStatus (*buffer_write)(CornuBuffer *buffer, int64_t first, CornuArray from);
     CornuStatus (*buffer_read)(const CornuBuffer *buffer, int64_t first, CornuArray to);
-    /* Its first element, where the host can use it while nothing runs. NULL: it cannot. */
-    void *(*buffer_data)(const CornuBuffer *buffer);
-    /* Where processes run programs of their own: deals the buffer to some ranks, in addition to
-     * those that it was dealt to before; all ranks call it. The others give its memory back, write
-     * nothing, and read it from the first that has it, so that reading is for all of them at the
-     * same time. NULL: the device is of one process. */
+    /* What this process has of it, and how many bytes, where the host can use it while nothing
+     * runs. NULL: it cannot. */
+    void *(*buffer_data)(const CornuBuffer *buffer, size_t *bytes);
+    /* Where groups of processes run programs of their own: deals the buffer to some groups, bit g:
+     * to group g, in addition to those that it was dealt to before; all ranks call it. The others
+     * give its memory back, write nothing, and read it from the first that has it, so that reading
+     * is for all of them at the same time. NULL: the device is of one process. */
     CornuStatus (*buffer_deal)(CornuBuffer *buffer, uint32_t holders);
     /* Fills the marked fields of the base. The base owns `program`, which lives as long. */
     CornuExecutable *(*compile)(CornuDevice *device, const CornuProgram *program);
@@ -125,7 +126,7 @@ struct CornuDevice {
     struct CornuLayoutMap  *layouts;       /* of variables; NULL: none is cut */
     void                  (*free_layouts)(struct CornuLayoutMap *layouts);
     bool                    fully_sharded; /* large variables are also cut along `data` */
-    bool                    own_programs;  /* as CornuDeviceConfig's */
+    int                     groups;        /* as CornuDeviceConfig's */
     bool                    plans;         /* and has no memory: cornu__device_plan */
     CornuPrecision          precision;
     char                    description[256];
@@ -156,10 +157,17 @@ struct CornuBuffer {
     CornuDevice *device;
     CornuType    type;
     CornuHeld    held;
-    uint32_t     holders;          /* bit r: rank r has it; 0: all ranks do */
+    uint32_t     holders;          /* bit g: group g of processes has it; 0: all do */
     bool         away;             /* this one does not */
     CornuBuffer *next, *previous;
 };
+
+/* The ranks that share the shards: those of a group of processes, or all. */
+static inline int cornu__device_sharers(const CornuDevice *device)
+{
+    const int ranks = cornu_process_count(device->processes);
+    return device->groups ? ranks / device->groups : ranks;
+}
 
 struct CornuExecutable {
     CornuDevice     *device;

@@ -101,6 +101,8 @@ CornuProgram *cornu__graph_lowered(const CornuGraph *graph, CornuTensor *const *
 /* Makes the program of the fetches and all assignments: inputs in the graph's order, with their
  * buffers; outputs are the assignments, then the fetches. */
 CornuStatus cornu__graph_lower(const CornuGraph *graph, CornuPrepared *prepared);
+/* On a device with a mesh replaces it by the program for all its shards. */
+CornuStatus cornu__graph_partition(const CornuGraph *graph, CornuPrepared *prepared);
 
 /* Declares the outputs of a template with `in_count` parameters (ops/body.c). CORNU_ERR_UNSUPPORTED
  * if it reads or assigns a variable: "WHO reads … a variable; expected it among the WHERE". */

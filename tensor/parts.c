@@ -13,13 +13,18 @@ CornuType cornu__parts_type(const CornuDevice *device, CornuType part)
     return cornu__sharded(part, device->shards);
 }
 
+int cornu__part_of_shard(const CornuDevice *device, int shard)
+{
+    return device->mesh.axes ? cornu_mesh_index(&device->mesh, device->data, shard) : shard;
+}
+
 /* ---- Ranges of what the shards of a batch have ---- */
 
 /* The shard that has the part of number r of those that share a batch: the first one. */
 static int first_shard(const CornuDevice *device, int r)
 {
     int shard = 0;
-    while (cornu_mesh_index(&device->mesh, device->data, shard) != r) shard++;
+    while (cornu__part_of_shard(device, shard) != r) shard++;
     return shard;
 }
 
@@ -45,8 +50,7 @@ CornuStatus cornu__parts_write(CornuBuffer *buffer, int64_t first, CornuArray fr
     const CornuDevice *device = buffer->device;
     if (device->mesh.axes == 0) return cornu_buffer_write_part(buffer, first, from);
     for (int s = 0; s < device->shards; s++)
-        CORNU__TRY(copy_range(buffer, s, cornu_mesh_index(&device->mesh, device->data, s), first,
-                              from, true));
+        CORNU__TRY(copy_range(buffer, s, cornu__part_of_shard(device, s), first, from, true));
     return CORNU_OK;
 }
 

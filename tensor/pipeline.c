@@ -11,7 +11,10 @@ static CornuStatus lower(CornuPipeline *p)
     CornuPrepared prepared = { .program = p->program = cornu_program_create() };
     if (!p->program) return cornu_error_take();
     CornuStatus status = cornu__graph_lower(p->graph, &prepared);
+    if (!status) status = cornu__graph_partition(p->graph, &prepared);
+    p->program = prepared.program;
     p->inputs = prepared.inputs;
+    cornu__release(prepared.laid);
     if (status) return status;
     p->fed = cornu__allocate((size_t)p->program->input_count + 1, sizeof *p->fed);
     if (!p->fed) return CORNU_ERR_MEMORY;
@@ -105,7 +108,7 @@ static CornuStatus allocate_crossings(CornuPipeline *p)
         for (int i = 0; i < p->held[c]; i++) {
             CornuBuffer **to = &p->crossing[p->first[c] + i];
             *to = cornu_buffer_create(
-                device, cornu_program_buffer_type(p->program, value, cornu_device_shards(device)),
+                device, cornu_program_buffer_type(p->program, value, device->shards),
                 .use = CORNU_USE_ACTIVATIONS, .name = "a value between stages",
                 .per_shard = p->program->values[value].varies);
             if (!*to) return cornu_error_take();
@@ -172,10 +175,13 @@ CornuStatus cornu__pipeline_feed(CornuPipeline *p, int microbatch, const CornuTe
     const int          count = p->program->input_count;
     const CornuBuffer *feed =
         p->graph->inputs[p->graph->program->values[input->value].index].feed;
-    for (int i = 0; i < count; i++)
-        if (p->inputs[i] == feed && p->feeds[microbatch * count + i])
-            return cornu__fail_prefix(
-                cornu_buffer_write_part(p->feeds[microbatch * count + i], first, array), "feed");
+    for (int i = 0; i < count; i++) {
+        CornuBuffer *to = p->feeds[microbatch * count + i];
+        if (p->inputs[i] != feed || !to) continue;
+        return cornu__fail_prefix(p->program->values[p->program->inputs[i]].varies
+                                      ? cornu__parts_write(to, first, array)
+                                      : cornu_buffer_write_part(to, first, array), "feed");
+    }
     return CORNU_OK;   /* these stages do not read it */
 }
 

@@ -1,5 +1,6 @@
 /* Graphs that run as a pipeline: by microbatches and stages (device/mesh/stages.h), which are dealt
- * to the ranks of the device's processes in contiguous blocks. */
+ * to the ranks of the device's processes, or groups of ranks, in contiguous blocks. With a mesh the
+ * program that is cut is the one for its shards, each of which runs all stages. */
 #ifndef CORNU_TENSOR_PIPELINE_INTERNAL_H
 #define CORNU_TENSOR_PIPELINE_INTERNAL_H
 
@@ -43,15 +44,15 @@ void           cornu__pipeline_free(CornuPipeline *pipeline);
 CornuStatus cornu__pipeline_cut(CornuPipeline *pipeline, const CornuLookup *stage_of, int stages,
                                 int microbatches, CornuPipelineSchedule schedule);
 
-/* As cornu_graph_feed_part, for a microbatch. */
+/* As cornu_graph_feed_part, for a microbatch: its rows on all shards. */
 CornuStatus cornu__pipeline_feed(CornuPipeline *pipeline, int microbatch, const CornuTensor *input,
                                  int64_t first, CornuArray array);
 
 /* Runs the first so many microbatches; *at is the one that failed. */
 CornuStatus cornu__pipeline_run(CornuPipeline *pipeline, int microbatches, int *at);
 
-/* The bytes that a stage keeps of one microbatch from forward to backward, what it was sent
- * included. */
+/* The bytes that a shard of a stage keeps of one microbatch from forward to backward, what it was
+ * sent included. */
 int64_t cornu__pipeline_stash(const CornuPipeline *pipeline, int stage);
 
 /* ---- Between ranks (pipeline_ranks.c) ---- */

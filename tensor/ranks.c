@@ -8,9 +8,10 @@
 
 CornuRanks cornu__ranks_of(const CornuDevice *device)
 {
-    CornuProcesses *processes = device->own_programs ? device->processes : NULL;
-    return (CornuRanks){ .processes = processes, .rank = cornu_process_rank(processes),
-                         .count = cornu_process_count(processes) };
+    if (device->groups < 2) return (CornuRanks){ .count = 1, .sharers = 1 };
+    const int sharers = cornu__device_sharers(device), rank = cornu_process_rank(device->processes);
+    return (CornuRanks){ .processes = device->processes, .count = device->groups,
+                         .rank = rank / sharers, .sharers = sharers, .place = rank % sharers };
 }
 
 uint32_t cornu__ranks_all(const CornuRanks *ranks)
@@ -54,15 +55,17 @@ void cornu__ranks_add(const CornuRanks *ranks, CornuExchange *exchange, int from
     CornuMessage *sends = (CornuMessage *)(uintptr_t)exchange->sends;   /* the caller's */
     CornuMessage *receives = (CornuMessage *)(uintptr_t)exchange->receives;
     if (ranks->rank != from && !(to >> ranks->rank & 1)) return;
-    const size_t bytes = cornu_type_bytes(buffer->type);
-    void        *data = buffer->device->class->buffer_data(buffer);
+    size_t bytes;
+    void  *data = buffer->device->class->buffer_data(buffer, &bytes);
     if (ranks->rank != from) {
-        receives[exchange->receive_count++] = (CornuMessage){ from, data, bytes };
+        receives[exchange->receive_count++] =
+            (CornuMessage){ from * ranks->sharers + ranks->place, data, bytes };
         return;
     }
     for (int r = 0; r < ranks->count; r++)
         if (r != from && (to >> r & 1))
-            sends[exchange->send_count++] = (CornuMessage){ r, data, bytes };
+            sends[exchange->send_count++] =
+                (CornuMessage){ r * ranks->sharers + ranks->place, data, bytes };
 }
 
 static CornuStatus exchange_now(const CornuRanks *ranks, CornuExchange *exchange)
@@ -94,8 +97,11 @@ static CornuStatus lower(CornuRankGraph *self)
     CORNU__TRY(cornu__rewrite(self->graph, NULL));
     CornuPrepared prepared = { .program = self->program = cornu_program_create() };
     if (!self->program) return cornu_error_take();
-    const CornuStatus status = cornu__graph_lower(self->graph, &prepared);
+    CornuStatus status = cornu__graph_lower(self->graph, &prepared);
+    if (!status) status = cornu__graph_partition(self->graph, &prepared);
+    self->program = prepared.program;
     self->inputs = prepared.inputs;
+    cornu__release(prepared.laid);
     return status;
 }
 
@@ -135,7 +141,7 @@ static CornuStatus make_buffers(CornuRankGraph *self)
         const CornuValue value = shared->crossings[c].value;
         CornuDevice     *device = self->graph->device;
         self->crossing[c] = cornu_buffer_create(
-            device, cornu_program_buffer_type(self->program, value, cornu_device_shards(device)),
+            device, cornu_program_buffer_type(self->program, value, device->shards),
             .use = CORNU_USE_ACTIVATIONS, .name = "a value that stages exchange",
             .per_shard = self->program->values[value].varies);
         if (!self->crossing[c]) return cornu_error_take();

@@ -1,4 +1,6 @@
-/* Graphs that ranks run together: each computes what its variables are for. */
+/* Graphs that ranks run together: each computes what its variables are for. Where shards of a stage
+ * are of several ranks, these are a group, which does what is said of a rank here, each of its ranks
+ * for its own shards. */
 #ifndef CORNU_TENSOR_RANKS_INTERNAL_H
 #define CORNU_TENSOR_RANKS_INTERNAL_H
 
@@ -14,10 +16,11 @@ typedef struct {
     uint32_t     by;
 } CornuWritten;
 
-/* The ranks of a device whose processes run programs of their own. */
+/* The ranks, or groups of ranks, of a device whose processes run programs of their own. */
 typedef struct {
     CornuProcesses *processes;   /* NULL: one */
     int             rank, count;
+    int             sharers, place;     /* processes of a group, and which one this is */
     CornuWritten   *written;
     int             written_count;
     CornuMessage   *sends, *receives;   /* of one exchange */

@@ -135,8 +135,7 @@ CornuProgram *cornu__graph_lowered(const CornuGraph *graph, CornuTensor *const *
     return cornu__null();
 }
 
-/* With a mesh, the program for all its shards. */
-static CornuStatus cut(const CornuGraph *graph, CornuPrepared *prepared)
+CornuStatus cornu__graph_partition(const CornuGraph *graph, CornuPrepared *prepared)
 {
     const CornuDevice  *device = graph->device;
     const CornuProgram *program = graph->program;
@@ -179,7 +178,7 @@ static CornuStatus fill_prepared(CornuGraph *graph, CornuPrepared *prepared,
     if (!prepared->fetches) return CORNU_ERR_MEMORY;
     for (int i = 0; i < count; i++) prepared->fetches[i] = fetches[i];
     CORNU__TRY(cornu__graph_lower(graph, prepared));
-    CORNU__TRY(cut(graph, prepared));
+    CORNU__TRY(cornu__graph_partition(graph, prepared));
     if (graph->watches) CORNU__TRY(cornu__watch(graph, prepared));
     prepared->outputs = cornu__allocate((size_t)prepared->program->output_count,
                                         sizeof *prepared->outputs);

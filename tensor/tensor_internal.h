@@ -44,6 +44,8 @@ int64_t cornu__segment_of(CornuDtype dtype);
 
 /* The type of a buffer in which each shard has one of these. */
 CornuType   cornu__parts_type(const CornuDevice *device, CornuType part);
+/* The number, among the shards that share a batch, of the part that a shard has. */
+int         cornu__part_of_shard(const CornuDevice *device, int shard);
 
 /* Copies an array that begins at element `first` of the parts of all shards that share a batch, in
  * their order. Shards that differ along other axes of the mesh have the same. */

@@ -38,7 +38,9 @@ static CornuDevice *cpu_open(const CornuDeviceConfig *config)
     CornuIsa   isa;
     CornuRange own;
     int        threads;
+    CornuProcesses *processes;
     if (cornu__cpu_isa(&isa) || cornu__divide_shards(config, config->shards, &own) ||
+        cornu__program_processes(config, &processes) ||
         cornu__divide_threads(config, &threads) ||
         (cornu__cpu_library && cornu__cpu_library->open(threads)))
         return NULL;
@@ -48,7 +50,7 @@ static CornuDevice *cpu_open(const CornuDeviceConfig *config)
                                 .vectors = cornu__vectors(),
                                 .threads = cornu__threads_create(threads),
                                 .shards = config->shards,
-                                .own = own, .processes = cornu__program_processes(config) };
+                                .own = own, .processes = processes };
     if (!device->host.threads) goto fail;
     device->base.threads = threads;
     device->base.shards = config->shards;
@@ -87,7 +89,7 @@ const CornuDeviceClass cornu__cpu_device = {
     .buffer_free = cornu__host_buffer_free,
     .buffer_write = cornu__host_buffer_write,
     .buffer_read = cornu__host_buffer_read,
-    .buffer_data = cornu__host_data,
+    .buffer_data = cornu__host_buffer_data,
     .buffer_deal = cornu__host_buffer_deal,
     .compile = cpu_compile,
     .twin = cornu__host_twin,

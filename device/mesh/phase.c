@@ -77,7 +77,7 @@ static CornuStatus copy_op(const CornuProgram *from, const CornuProgramOp *op, C
     CornuValue *in = cornu__allocate((size_t)op->in_count + 1, sizeof *in);
     if (!in) return CORNU_ERR_MEMORY;
     for (int k = 0; k < op->in_count; k++) in[k] = map[cornu_program_operands(from, op)[k]];
-    CornuStatus status = cornu_program_scope(to, op->scope);
+    CornuStatus status = cornu__program_follow(to, op);
     if (!status) status = cornu_program_record(to, op->id, &op->attributes, in, op->in_count, out);
     cornu__release(in);
     for (int k = 0; !status && k < op->out_count; k++) map[op->out_first + k] = out[k];

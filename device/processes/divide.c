@@ -44,21 +44,21 @@ CornuStatus cornu__divide_threads(const CornuDeviceConfig *config, int *threads)
 
 CornuStatus cornu__divide_shards(const CornuDeviceConfig *config, int shards, CornuRange *own)
 {
-    const int ranks = cornu_process_count(config->processes);
+    const int processes = cornu_process_count(config->processes);
+    const int groups = config->groups ? config->groups : 1, ranks = processes / groups;
     if (shards == 0) shards = 1;
-    if (config->own_programs) {
-        *own = (CornuRange){ 0, shards };
-        return CORNU_OK;
-    }
-    *own = cornu__range_of(shards, cornu_process_rank(config->processes), ranks);
+    if (processes % groups)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "device \"%s\": %d processes in %d groups, expected "
+                           "equally many in each", config->name, processes, groups);
+    *own = cornu__range_of(shards, cornu_process_rank(config->processes) % ranks, ranks);
     if (ranks <= shards) return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "device \"%s\": %d shards for %d processes, expected at "
                        "least one for each", config->name, shards, ranks);
 }
 
-CornuProcesses *cornu__program_processes(const CornuDeviceConfig *config)
+CornuStatus cornu__program_processes(const CornuDeviceConfig *config, CornuProcesses **processes)
 {
-    return config->own_programs ? NULL : config->processes;
+    return cornu__processes_part(config->processes, config->groups ? config->groups : 1, processes);
 }
 
 CornuStatus cornu__expect_one_process(const CornuDeviceConfig *config)

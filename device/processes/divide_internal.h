@@ -9,12 +9,13 @@
  * ask at the same time. CORNU_ERR_PROCESS. */
 CornuStatus cornu__divide_threads(const CornuDeviceConfig *config, int *threads);
 
-/* The shards of this process: all where processes run programs of their own, else
- * CORNU_ERR_ARGUMENT if there are fewer than processes. */
+/* The shards of this process, of its group of processes. CORNU_ERR_ARGUMENT if a group has more
+ * processes than shards, or groups are not alike. */
 CornuStatus cornu__divide_shards(const CornuDeviceConfig *config, int shards, CornuRange *own);
 
-/* Those among which the device's programs exchange; NULL: none. */
-CornuProcesses *cornu__program_processes(const CornuDeviceConfig *config);
+/* Those among which the device's programs exchange: of this process' group. NULL: none.
+ * CORNU_ERR_MEMORY. */
+CornuStatus cornu__program_processes(const CornuDeviceConfig *config, CornuProcesses **processes);
 
 /* All processes open the same, whose kernels give the same bits: how many threads and on what
  * processor makes no difference. CORNU_ERR_PROCESS. Comes last, when the description is filled:

@@ -15,11 +15,15 @@ typedef enum {
 typedef struct {
     uint32_t magic, kind;
     uint64_t number, bytes;
+    uint64_t of_part;       /* as the exchange's */
     char     what[104];     /* truncated if need be */
 } CornuFrame;
 
 /* The header of a message of this kind; `exchange` NULL: one that belongs to no exchange. */
 CornuFrame cornu__frame_make(CornuFrameKind kind, const CornuExchange *exchange, size_t bytes);
+
+/* Whether the frame is for an exchange after this one. */
+bool cornu__frame_is_later(const CornuFrame *frame, const CornuExchange *exchange);
 
 /* CORNU_ERR_PROCESS for one that is not of this version of Cornu. Ends its string. */
 CornuStatus cornu__frame_check(CornuFrame *frame, int from);

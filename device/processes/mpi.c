@@ -86,7 +86,7 @@ static CornuStatus start_parts(Mpi *mpi, const CornuMessage *messages, int count
 {
     *parts = 0;
     for (int i = 0; i < count; i++) {
-        if (messages[i].rank != rank) continue;
+        if (messages[i].rank != rank - mpi->exchange->first) continue;
         for (size_t at = 0; at < messages[i].bytes; at += CORNU_MPI_PART) {
             const size_t left = messages[i].bytes - at;
             const size_t bytes = left < CORNU_MPI_PART ? left : CORNU_MPI_PART;
@@ -118,14 +118,17 @@ static CornuStatus start(Mpi *mpi)
         Peer *peer = &mpi->peers[rank];
         peer->awaited = 0;
         if (rank == own) continue;
-        if (cornu__frame_count(exchange->receives, exchange->receive_count, rank, &bytes)) {
+        if (cornu__frame_count(exchange->receives, exchange->receive_count,
+                               rank - exchange->first, &bytes)) {
             CORNU__TRY(mpi_check(mpi, mpi->plugin->receive(frame_in(rank), &peer->in,
                                                            sizeof peer->in, rank, TAG_FRAME)));
             mpi->ranks[frame_in(rank)] = rank;
             mpi->active++;
             peer->awaited = -1;
         }
-        if (!cornu__frame_count(exchange->sends, exchange->send_count, rank, &bytes)) continue;
+        if (!cornu__frame_count(exchange->sends, exchange->send_count, rank - exchange->first,
+                                &bytes))
+            continue;
         peer->out = cornu__frame_make(CORNU_FRAME_MESSAGES, exchange, bytes);
         CORNU__TRY(mpi_check(mpi, mpi->plugin->send(frame_out(mpi, rank), &peer->out,
                                                     sizeof peer->out, rank, TAG_FRAME)));

@@ -21,6 +21,10 @@ enum { QUEUE = 64 };   /* exchanges that have started and not ended */
 
 struct CornuProcesses {
     int             rank, count;
+    CornuProcesses *group;               /* of a part, which has no more than these four: of which */
+    int             first;               /* it is a part, and rank 0 of it there */
+    CornuProcesses *next;                /* another part of it */
+    CornuProcesses *parts;
     CornuLaunch     launch;
     char            description[200];
     CornuMessage   *messages;            /* of collectives: 2 for each rank */
@@ -31,8 +35,10 @@ struct CornuProcesses {
     bool            threaded;
     pthread_mutex_t lock;                /* of all below */
     pthread_cond_t  begun, ended;
-    CornuExchange  *queue[QUEUE];        /* by number */
+    CornuExchange  *queue[QUEUE];        /* by order */
     uint64_t        begin_count, end_count;   /* exchanges that have started, and ended */
+    uint64_t        number;              /* of the last that started of the whole group, */
+    uint32_t        of_part;             /* and of a part's since then */
     bool            opened, closing;
     bool            failing, failed;     /* this rank has, and is to tell so; the group has */
     CornuFailure    failure;
@@ -199,6 +205,10 @@ void cornu_processes_close(CornuProcesses *processes)
         pthread_join(processes->thread, NULL);
     }
     cornu__processes_leave(processes);
+    for (CornuProcesses *next, *part = processes->parts; part; part = next) {
+        next = part->next;
+        cornu__release(part);
+    }
     cornu__launch_clear(&processes->launch);
     pthread_cond_destroy(&processes->ended);
     pthread_cond_destroy(&processes->begun);
@@ -207,9 +217,47 @@ void cornu_processes_close(CornuProcesses *processes)
     cornu__release(processes);
 }
 
+/* ---- Parts ---- */
+
+static CornuProcesses *group_of(CornuProcesses *processes)
+{
+    return processes->group ? processes->group : processes;
+}
+
+CornuStatus cornu__processes_part(CornuProcesses *processes, int parts, CornuProcesses **part)
+{
+    const int count = cornu_process_count(processes) / parts;
+    *part = parts == 1 ? processes : NULL;
+    if (parts == 1 || count == 1) return CORNU_OK;
+    for (*part = processes->parts; *part && (*part)->count != count;) *part = (*part)->next;
+    if (*part) return CORNU_OK;
+    *part = cornu__allocate(1, sizeof **part);
+    if (!*part) return CORNU_ERR_MEMORY;
+    **part = (CornuProcesses){ .rank = processes->rank % count, .count = count,
+                               .group = processes, .next = processes->parts,
+                               .first = processes->rank - processes->rank % count };
+    processes->parts = *part;
+    return CORNU_OK;
+}
+
 /* ---- Exchanges ---- */
 
 static bool alone(const CornuProcesses *processes) { return !processes || processes->count == 1; }
+
+/* Which exchange it is, of the group and of a part. */
+static void count_exchange(CornuProcesses *group, const CornuProcesses *of, CornuExchange *exchange)
+{
+    if (of->group) {
+        group->of_part++;
+    } else {
+        group->number++;
+        group->of_part = 0;
+    }
+    exchange->order = ++group->begin_count;
+    exchange->number = group->number;
+    exchange->of_part = group->of_part;
+    exchange->first = of->first;
+}
 
 /* The group's failure, if it has one. Called with the lock held. */
 static CornuStatus failure_of(const CornuProcesses *processes)
@@ -221,40 +269,43 @@ static CornuStatus failure_of(const CornuProcesses *processes)
 CornuStatus cornu__exchange_start(CornuProcesses *processes, CornuExchange *exchange)
 {
     if (alone(processes)) return CORNU_OK;
-    pthread_mutex_lock(&processes->lock);
-    while (!processes->failed && processes->begin_count - processes->end_count == QUEUE)
-        pthread_cond_wait(&processes->ended, &processes->lock);
-    const CornuStatus status = failure_of(processes);
+    CornuProcesses *group = group_of(processes);
+    pthread_mutex_lock(&group->lock);
+    while (!group->failed && group->begin_count - group->end_count == QUEUE)
+        pthread_cond_wait(&group->ended, &group->lock);
+    const CornuStatus status = failure_of(group);
     if (!status) {
-        processes->queue[processes->begin_count % QUEUE] = exchange;
-        exchange->number = ++processes->begin_count;
-        pthread_cond_signal(&processes->begun);
+        group->queue[group->begin_count % QUEUE] = exchange;
+        count_exchange(group, processes, exchange);
+        pthread_cond_signal(&group->begun);
     }
-    pthread_mutex_unlock(&processes->lock);
+    pthread_mutex_unlock(&group->lock);
     return status;
 }
 
 CornuStatus cornu__exchange_finish(CornuProcesses *processes, CornuExchange *exchange)
 {
     if (alone(processes)) return CORNU_OK;
-    pthread_mutex_lock(&processes->lock);
-    if (!processes->failed && processes->end_count < exchange->number) {
+    CornuProcesses *group = group_of(processes);
+    pthread_mutex_lock(&group->lock);
+    if (!group->failed && group->end_count < exchange->order) {
         const double begin_s = cornu__seconds();
-        while (!processes->failed && processes->end_count < exchange->number)
-            pthread_cond_wait(&processes->ended, &processes->lock);
-        processes->traffic.wait_seconds += cornu__seconds() - begin_s;
+        while (!group->failed && group->end_count < exchange->order)
+            pthread_cond_wait(&group->ended, &group->lock);
+        group->traffic.wait_seconds += cornu__seconds() - begin_s;
     }
-    const CornuStatus status = failure_of(processes);
-    pthread_mutex_unlock(&processes->lock);
+    const CornuStatus status = failure_of(group);
+    pthread_mutex_unlock(&group->lock);
     return status;
 }
 
 bool cornu__exchange_ended(CornuProcesses *processes, const CornuExchange *exchange)
 {
     if (alone(processes)) return true;
-    pthread_mutex_lock(&processes->lock);
-    const bool ended = !processes->failed && processes->end_count >= exchange->number;
-    pthread_mutex_unlock(&processes->lock);
+    CornuProcesses *group = group_of(processes);
+    pthread_mutex_lock(&group->lock);
+    const bool ended = !group->failed && group->end_count >= exchange->order;
+    pthread_mutex_unlock(&group->lock);
     return ended;
 }
 
@@ -262,20 +313,21 @@ bool cornu__exchange_ended(CornuProcesses *processes, const CornuExchange *excha
 CornuStatus cornu__processes_fail(CornuProcesses *processes, CornuStatus status)
 {
     if (alone(processes) || status == CORNU_OK) return status;
-    CornuFailure failure;
+    CornuProcesses *group = group_of(processes);
+    CornuFailure    failure;
     cornu__failure_keep(&failure, status);
-    pthread_mutex_lock(&processes->lock);
-    if (!processes->failed && !processes->failing) {
-        processes->failing = true;
-        processes->failure.status = CORNU_ERR_PROCESS;
-        cornu__format(processes->failure.message, sizeof processes->failure.message,
-                      "rank %d: %s", processes->rank, failure.message);
-        cornu__report(processes->rank, status, failure.message);
-        atomic_store(&processes->stop, true);
-        pthread_cond_signal(&processes->begun);
+    pthread_mutex_lock(&group->lock);
+    if (!group->failed && !group->failing) {
+        group->failing = true;
+        group->failure.status = CORNU_ERR_PROCESS;
+        cornu__format(group->failure.message, sizeof group->failure.message, "rank %d: %s",
+                      group->rank, failure.message);
+        cornu__report(group->rank, status, failure.message);
+        atomic_store(&group->stop, true);
+        pthread_cond_signal(&group->begun);
     }
-    while (!processes->failed) pthread_cond_wait(&processes->ended, &processes->lock);
-    pthread_mutex_unlock(&processes->lock);
+    while (!group->failed) pthread_cond_wait(&group->ended, &group->lock);
+    pthread_mutex_unlock(&group->lock);
     return status;
 }
 
@@ -302,4 +354,7 @@ CornuTraffic cornu_processes_traffic(const CornuProcesses *processes)
     return traffic;
 }
 
-CornuMessage *cornu__processes_messages(CornuProcesses *processes) { return processes->messages; }
+CornuMessage *cornu__processes_messages(CornuProcesses *processes)
+{
+    return group_of(processes)->messages;
+}

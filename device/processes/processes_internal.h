@@ -27,7 +27,10 @@ typedef struct {
     const char         *what;       /* "all_reduce in adam": the same on all ranks */
     const CornuMessage *sends, *receives;
     int                 send_count, receive_count;
-    uint64_t            number;     /* set when it starts */
+    uint64_t            order;      /* set when it starts, as what follows: of all of this rank */
+    uint64_t            number;     /* of those of the whole group, */
+    uint32_t            of_part;    /* and of those of a part since then; 0: it is the group's */
+    int                 first;      /* the rank of the group that is rank 0 of the messages */
     double              begin_s, end_s;   /* set when it ends: when the group's thread was at it */
 } CornuExchange;
 
@@ -35,6 +38,17 @@ typedef struct {
  * finishing allocates nothing. A failure of finish, or of a start after it, is the group's end. */
 CornuStatus cornu__exchange_start(CornuProcesses *processes, CornuExchange *exchange);
 CornuStatus cornu__exchange_finish(CornuProcesses *processes, CornuExchange *exchange);
+
+/*
+ * The part of a group that this rank is in, where the group's ranks are dealt to `parts` parts of
+ * equally many, in order: a group of its own, by which those ranks exchange beside what all do,
+ * with the group's thread and its failures. NULL in *part if it is this rank alone. The group owns
+ * it.
+ *
+ * As exchanges of a part and of the group are done one after the other, ranks of a part start both
+ * in the same order. CORNU_ERR_MEMORY.
+ */
+CornuStatus cornu__processes_part(CornuProcesses *processes, int parts, CornuProcesses **part);
 
 /* Whether it has ended, so that finish would return at once. */
 bool cornu__exchange_ended(CornuProcesses *processes, const CornuExchange *exchange);

@@ -92,7 +92,8 @@ static void write_due(CornuStreams *streams, int rank)
     out->started = true;
     if (!write_all(streams, rank, &out->frame, sizeof out->frame, &out->framed)) return;
     for (;;) {
-        out->message = next_message(exchange->sends, exchange->send_count, out->message, rank);
+        out->message = next_message(exchange->sends, exchange->send_count, out->message,
+                                    rank - exchange->first);
         if (out->message == exchange->send_count) break;
         const CornuMessage *message = &exchange->sends[out->message];
         if (!write_all(streams, rank, message->data, message->bytes, &out->moved)) return;
@@ -158,8 +159,7 @@ static CornuStatus read_frame(CornuStreams *streams, int rank, bool *ready)
         if (frame->kind == CORNU_FRAME_MESSAGES) break;
     }
     const CornuExchange *exchange = streams->exchange;
-    const bool later = exchange && (int64_t)(in->frame.number - exchange->number) > 0;
-    if (!exchange || (later && !in->busy)) return CORNU_OK;
+    if (!exchange || (!in->busy && cornu__frame_is_later(&in->frame, exchange))) return CORNU_OK;
     *ready = true;
     return cornu__frame_expect(&in->frame, exchange, rank, streams->transport.rank);
 }
@@ -175,7 +175,8 @@ static CornuStatus pull(CornuStreams *streams, int rank)
     }
     streams->progress_s = cornu__seconds();
     for (;;) {
-        in->message = next_message(exchange->receives, exchange->receive_count, in->message, rank);
+        in->message = next_message(exchange->receives, exchange->receive_count, in->message,
+                                   rank - exchange->first);
         if (in->message == exchange->receive_count) break;
         const CornuMessage *message = &exchange->receives[in->message];
         if (!read_all(streams, rank, message->data, message->bytes, &in->moved)) return CORNU_OK;
@@ -278,7 +279,8 @@ static CornuStatus look_around(CornuStreams *streams, Patience *patience)
 
 static void begin_flow(CornuStreams *streams, const CornuMessage *message, bool out)
 {
-    CornuFlow *flow = out ? &streams->peers[message->rank].out : &streams->peers[message->rank].in;
+    CornuPeer *peer = &streams->peers[streams->exchange->first + message->rank];
+    CornuFlow *flow = out ? &peer->out : &peer->in;
     if (!flow->busy) {
         flow->busy = true;
         flow->message = 0;

@@ -34,7 +34,9 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
     const CornuTpuProfile *profile = cornu_tpu_profile(colon ? colon + 1 : NULL);
     if (!profile) return NULL;
     const int shards = config->shards ? config->shards : (int)profile->shards.value;
+    CornuProcesses *processes;
     if (cornu__cpu_isa(&isa) || cornu__divide_shards(config, shards, &own) ||
+        cornu__program_processes(config, &processes) ||
         cornu__divide_threads(config, &threads))
         return NULL;
     Device *device = cornu__allocate(1, sizeof *device);
@@ -43,7 +45,7 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
                                 .multiplier = { true, config->precision },
                                 .vectors = cornu__vectors(),
                                 .threads = cornu__threads_create(threads), .shards = shards,
-                                .own = own, .processes = cornu__program_processes(config) };
+                                .own = own, .processes = processes };
     if (!device->host.threads) {
         cornu__release(device);
         return NULL;
@@ -89,7 +91,7 @@ const CornuDeviceClass cornu__tpu_device = {
     .buffer_free = cornu__host_buffer_free,
     .buffer_write = cornu__host_buffer_write,
     .buffer_read = cornu__host_buffer_read,
-    .buffer_data = cornu__host_data,
+    .buffer_data = cornu__host_buffer_data,
     .buffer_deal = cornu__host_buffer_deal,
     .compile = tpu_compile,
     .twin = cornu__host_twin,

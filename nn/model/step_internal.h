@@ -42,7 +42,7 @@ typedef struct {
     CornuStatus (*feed_counts)(struct CornuStep *step, const CornuShardRows *split, int64_t valid);
     /* All is recorded. */
     CornuStatus (*finish)(struct CornuModel *model, struct CornuStep *step);
-    /* `to` as cornu__step_run's. */
+    /* Of one that predicts, `to` are the shards' predictions, by shard. */
     CornuStatus (*run)(struct CornuStep *step, CornuArray *to);
     const CornuStatistics *(*statistics)(const struct CornuStep *step);
     void        (*free)(struct CornuStep *step);
@@ -70,7 +70,7 @@ typedef struct CornuStep {
     void             *staging[CORNU_MAX_MODEL_TENSORS]; /* predictions of the shards, before they
                                                      are gathered; or NULL */
     struct CornuPipelineStep *pipeline;          /* of one that runs in stages; or NULL */
-    bool              microbatched;              /* its shards are microbatches */
+    bool              microbatched;              /* its shards are those of all microbatches */
     const CornuStepRuns *runs;                   /* how that one runs */
     int64_t           fed_count;                 /* valid rows fed last */
     bool              draws;                     /* tests or predicts with random numbers, by */

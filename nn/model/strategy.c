@@ -160,25 +160,59 @@ static CornuStatus plan_stages(const CornuPipelineParallelConfig *config, CornuP
     return CORNU_OK;
 }
 
-CornuStrategy *cornu_pipeline_parallel_from(const CornuPipelineParallelConfig *config)
+/* The groups of processes that stages are dealt to, those of a group sharing the shards: as many
+ * groups as can be. */
+static CornuStatus choose_groups(const CornuPipelineParallelConfig *config, int shards, int *groups)
 {
-    CORNU__NEED_TO_MAKE(config);
-    const int processes = cornu_process_count(config->processes);
-    CornuStrategy *strategy = create_strategy("pipeline_parallel", config->iterations_per_loop);
-    if (!strategy) return NULL;
-    if (cornu__fail_prefix(plan_stages(config, &strategy->plan), "pipeline_parallel")) {
+    const int processes = cornu_process_count(config->processes), stages = config->stages;
+    *groups = processes < stages ? processes : stages;
+    while (*groups > 0 && (processes % *groups || processes / *groups > shards)) (*groups)--;
+    if (*groups > 0) return CORNU_OK;
+    if (shards == 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%d processes for %d stages, expected at least one "
+                           "stage for each", processes, stages);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%d processes for %d stages of %d shards, expected the "
+                       "product of a number of groups up to %d, of which each has some stages, and "
+                       "of processes of a group up to %d, of which each has some shards", processes,
+                       stages, shards, stages, shards);
+}
+
+static CornuStrategy *with_stages(CornuStrategy *strategy,
+                                  const CornuPipelineParallelConfig *config)
+{
+    const int size = config->mesh.axes ? cornu_mesh_size(&config->mesh, ~0u) : 0;
+    const int shards = config->num_shards ? config->num_shards : size ? size : 1;
+    int       groups = 0;
+    CornuStatus status = plan_stages(config, &strategy->plan);
+    if (!status && size && shards != size)
+        status = cornu__fail(CORNU_ERR_ARGUMENT, ".num_shards is %d, but the .mesh has %d", shards,
+                             size);
+    if (!status && !config->mesh.axes && (config->layout_map || config->fully_sharded))
+        status = cornu__fail(CORNU_ERR_ARGUMENT, "%s is for a .mesh of the shards of a stage, "
+                             "expected one", config->layout_map ? ".layout_map"
+                                                                : ".fully_sharded");
+    if (!status) status = choose_groups(config, shards, &groups);
+    if (cornu__fail_prefix(status, "pipeline_parallel")) {
         cornu_strategy_free(strategy);
         return cornu__null();
     }
-    if (processes > config->stages) {
-        cornu_strategy_free(strategy);
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "pipeline_parallel: %d processes for %d "
-                                "stages, expected at least one stage for each", processes,
-                                config->stages);
-    }
     return with_device(strategy, cornu_device_open(
-        config->device ? config->device : "cpu", .shards = 1, .threads = config->threads,
-        .precision = config->precision, .processes = config->processes, .own_programs = true));
+        config->device ? config->device : "cpu", .shards = shards, .threads = config->threads,
+        .precision = config->precision, .processes = config->processes, .groups = groups,
+        .shard_memory = config->shard_memory));
+}
+
+CornuStrategy *cornu_pipeline_parallel_from(const CornuPipelineParallelConfig *config)
+{
+    CORNU__NEED_TO_MAKE(config);
+    if (config->mesh.axes && cornu__fail_prefix(cornu_mesh_check(&config->mesh),
+                                                "pipeline_parallel"))
+        return cornu__null();
+    CornuStrategy *strategy = create_strategy("pipeline_parallel", config->iterations_per_loop);
+    if (strategy) strategy = with_stages(strategy, config);
+    if (!config->mesh.axes) return strategy;
+    return with_mesh(strategy, &config->mesh, config->batch_dim_name, config->layout_map,
+                     config->fully_sharded);
 }
 
 const CornuPipelinePlan *cornu__strategy_plan(const CornuStrategy *strategy)

@@ -171,9 +171,19 @@ CornuStrategy *cornu_fully_sharded_from(const CornuFullyShardedConfig *config);
  *                                                       .schedule = CORNU_1F1B);
  *     CORNU_SCOPE(pipeline) cornu_compile(model, …);
  *
+ * With several shards each microbatch is shared by them. With a mesh those along its batch axis
+ * do, and layouts cut the weights of each stage along the others, as cornu_model_parallel does
+ * without a pipeline. All shards have all stages. For one number of shards, one mesh and one layout
+ * map the bits do not depend on the rest.
+ *
+ *     cornu_pipeline_parallel(.stages = 2, .microbatches = 8, .layout_map = …,
+ *                             .mesh = cornu_device_mesh(.shape = { 2, 2 }))
+ *
  * The stages take turns on the device of one process, or are dealt to several in contiguous blocks:
  * each has the weights, gradients and slots of its own stages, from the first step on, and feeds
- * all rows. Fitting, evaluating, predicting, reading weights and saving are then for all processes
+ * all rows. With several shards the processes are as many groups as there are stages, or fewer:
+ * each group has a block of stages, and each process of it some of the shards of these; 8 processes
+ * are 4 groups of 2 for 4 stages of 2 or more shards. Fitting, evaluating, predicting, reading weights and saving are then for all processes
  * at once, with the same results on each; a graph of the program's own cannot read what other
  * processes have (CORNU_ERR_UNSUPPORTED). Where a microbatch cannot stand for a part of
  * the batch, the first training step is refused: losses with masks, with
@@ -192,13 +202,20 @@ typedef struct {
     int                   threads;             /* of this process; default as device.h    */
     CornuPrecision        precision;           /* as device.h                             */
     int64_t               iterations_per_loop; /* as above                                */
-    CornuProcesses       *processes;           /* that share the stages, no more than these;
-                                                  default this alone; close them after the
-                                                  strategy                                */
+    CornuProcesses       *processes;           /* that share the stages; default this alone; close
+                                                  them after the strategy                 */
+    int                   num_shards;          /* of each stage, which share its microbatches;
+                                                  default the mesh's, else 1              */
+    CornuMesh             mesh;                /* of these shards; default none, nothing is cut */
+    const CornuLayoutRow *layout_map;          /* how the mesh cuts variables; default not at all */
+    bool                  fully_sharded;       /* it also cuts large weights along its batch axis,
+                                                  as cornu_fully_sharded          */
+    const char           *batch_dim_name;      /* default "batch", else the mesh's first axis */
+    int64_t               shard_memory;        /* as device.h                             */
 } CornuPipelineParallelConfig;
 
-/* Opens the device, with one shard. NULL with a pending error, as cornu_device_open, and
- * CORNU_ERR_ARGUMENT for more processes than stages. */
+/* Opens the device. NULL with a pending error, as cornu_device_open, and CORNU_ERR_ARGUMENT for
+ * processes that stages and shards cannot be dealt to. */
 CornuStrategy *cornu_pipeline_parallel_from(const CornuPipelineParallelConfig *config);
 #define cornu_pipeline_parallel(...) \
     cornu_pipeline_parallel_from(&(CornuPipelineParallelConfig){ .unset = 0, __VA_ARGS__ })

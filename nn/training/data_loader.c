@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../device/log_internal.h"
+#include "../../tensor/tensor_internal.h"
 #include "../losses/loss_internal.h"
 #include "../model/host_stage_internal.h"
 #include "training_internal.h"
@@ -358,7 +359,9 @@ static CornuStatus name_element(const CornuDataLoader *loader, CornuStatus statu
     /* In sequences a row has several values. */
     const int64_t        each = fault.count / batch->rows;
     const CornuShardRows split = cornu__shard_rows(batch->shards, batch->rows, batch->valid);
-    const int64_t        row = cornu__shard_row(&split, fault.shard, fault.index / each);
+    const int            shard = batch->device ? cornu__part_of_shard(batch->device, fault.shard)
+                                               : fault.shard;
+    const int64_t        row = cornu__shard_row(&split, shard, fault.index / each);
     const int64_t        origin = cornu__dataset_origin(loader->dataset, batch->at, row);
     if (origin < 0) return status;
     return cornu__fail(status, "%s; it is in element %lld of the data set, row %lld of batch %lld",
@@ -370,7 +373,8 @@ CornuStatus cornu__data_loader_run(CornuDataLoader *loader, CornuStep *step, Cor
                                    CornuArray *to)
 {
     loader->recent[(loader->infeed.batches - 1) % CORNU__RECENT_BATCHES] =
-        (CornuRecentBatch){ at, step->shards, step->rows, step->fed_count };
+        (CornuRecentBatch){ at, step->shards, step->rows, step->fed_count,
+                            step->pipeline ? NULL : cornu_graph_device(step->graph) };
     return name_element(loader, cornu__step_run(step, to));
 }
 

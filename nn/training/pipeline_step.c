@@ -14,10 +14,13 @@
 #include "../model/compiled_internal.h"
 #include "../optimizers/optimizer_internal.h"
 
-/* Whether the stages are of several ranks. */
-static bool is_shared(const CornuModel *model)
+/* Whether the stages are of several ranks, or groups of ranks. */
+static bool is_shared(const CornuModel *model) { return cornu__ranks_of(model->device).count > 1; }
+
+/* The shards that share a microbatch. */
+static int shards_of(const CornuStep *step)
 {
-    return cornu_process_count(cornu_device_processes(model->device)) > 1;
+    return cornu_device_shards(cornu_graph_device(step->graph));
 }
 
 /* ---- What microbatches cannot do ---- */
@@ -65,7 +68,8 @@ static CornuStatus sum(CornuPipelineStep *self, CornuGraph *of_microbatch, const
 {
     CornuVariable *total = cornu_variable_create(cornu_graph_device(of_microbatch),
                                                  cornu_tensor_type(*d_w), cornu_variable_name(w),
-                                                 .use = CORNU_USE_SLOTS);
+                                                 .use = CORNU_USE_SLOTS,
+                                                 .layout = cornu_variable_layout(w));
     if (!total) return cornu_error_take();
     self->sums[self->sum_count++] = total;
     CornuTensor *added = cornu_op_add(cornu_read(of_microbatch, total),
@@ -269,8 +273,8 @@ static CornuStatus cut(CornuModel *model, CornuStep *step, Layers *layers)
     for (int i = 0; i < layers->count && !status; i++)
         status = cornu__lookup_set(&stage_of, layers->name[i], layers->stage[i]);
     if (!status)
-        status = cornu__pipeline_cut(pipeline, &stage_of, plan->stages, step->shards,
-                                     plan->schedule);
+        status = cornu__pipeline_cut(pipeline, &stage_of, plan->stages,
+                                     step->shards / shards_of(step), plan->schedule);
     cornu__lookup_clear(&stage_of);
     if (!status) report(model, step, layers);
     return status;
@@ -350,12 +354,12 @@ static CornuStatus feed(CornuStep *step, CornuTensor *input, CornuType type, int
     const char *from = data;
     type.shape.extent[0] = 1;
     const size_t  row_bytes = cornu_type_bytes(type);
-    const int64_t row = cornu_type_count(type);
+    const int64_t row = cornu_type_count(type), each = step->rows * shards_of(step);
     while (rows > 0) {
-        const int64_t within = first % step->rows, left = step->rows - within;
+        const int64_t within = first % each, left = each - within;
         const int64_t now = rows < left ? rows : left;
         type.shape.extent[0] = now;
-        CORNU__TRY(cornu__pipeline_feed(step->pipeline->pipeline, (int)(first / step->rows), input,
+        CORNU__TRY(cornu__pipeline_feed(step->pipeline->pipeline, (int)(first / each), input,
                                         within * row,
                                         cornu_array_from((void *)(uintptr_t)from, type)));
         from += (size_t)now * row_bytes;
@@ -365,44 +369,50 @@ static CornuStatus feed(CornuStep *step, CornuTensor *input, CornuType type, int
     return CORNU_OK;
 }
 
-static CornuStatus feed_number(CornuPipelineStep *self, int microbatch, const CornuTensor *input,
-                               int64_t number)
+static CornuStatus feed_numbers(CornuPipelineStep *self, int microbatch, const CornuTensor *input,
+                                const int64_t *numbers, int count)
 {
     return cornu__pipeline_feed(self->pipeline, microbatch, input, 0,
-                                cornu_array_from(&number, cornu_type(CORNU_I64, 1)));
+                                cornu_array_from((void *)(uintptr_t)numbers,
+                                                 cornu_type(CORNU_I64, count)));
 }
 
 /* Microbatches without valid rows are the last ones; they do not run. */
 static CornuStatus feed_counts(CornuStep *step, const CornuShardRows *split, int64_t valid)
 {
     CornuPipelineStep *self = step->pipeline;
+    const int shards = shards_of(step);
+    int64_t   first[CORNU_MAX_SHARDS];
+    for (int s = 0; s < step->shards; s++)
+        first[s] = split->first[s] + (step->draws ? step->ahead : 0);
     self->active = 0;
-    for (int m = 0; m < step->shards && split->count[m] > 0; m++) {
-        CORNU__TRY(feed_number(self, m, step->count, split->count[m]));
-        CORNU__TRY(feed_number(self, m, step->position, split->first[m]));
-        CORNU__TRY(feed_number(self, m, step->total, valid));
+    for (int s = 0; s < step->shards && split->count[s] > 0; s += shards) {
+        CORNU__TRY(feed_numbers(self, self->active, step->count, split->count + s, shards));
+        CORNU__TRY(feed_numbers(self, self->active, step->position, first + s, shards));
+        CORNU__TRY(feed_numbers(self, self->active, step->total, &valid, 1));
         self->active++;
     }
     step->fed_count = valid;
+    step->fed_ahead = step->ahead;
     return CORNU_OK;
 }
 
-/* The microbatch whose value is at fault, for who names the row. */
-static CornuStatus locate(CornuStatus status, int microbatch)
+/* The shard whose value is at fault, of those that share the batch, for who names the row. */
+static CornuStatus locate(const CornuStep *step, CornuStatus status, int microbatch)
 {
     CornuFault fault = cornu__error_fault();
     if (status != CORNU_ERR_VALUE || fault.count == 0 || fault.runs_ago > 0) return status;
     char message[512];
-    fault.shard = microbatch;
+    fault.shard = microbatch * shards_of(step) +
+                  cornu__part_of_shard(cornu_graph_device(step->graph), fault.shard);
     strncpy(message, cornu_error_message(), sizeof message - 1);
     message[sizeof message - 1] = '\0';
     return cornu__fail_value(fault, "%s", message);
 }
 
-/* Those of the rows of the batch, padding included. */
 static CornuStatus read_predictions(const CornuStep *step, const CornuArray *to)
 {
-    for (int i = 0; i < step->y_count && step->mode != CORNU_STEP_TEST; i++) {
+    for (int i = 0; i < step->y_count && to; i++) {
         const CornuVariable *kept = step->pipeline->predictions[i];
         CORNU__TRY(cornu_variable_read(kept, cornu_array_from(to[i].data,
                                                               cornu_variable_host_type(kept))));
@@ -417,7 +427,7 @@ static CornuStatus run(CornuStep *step, CornuArray *to)
     if (self->dirty) CORNU__TRY(clear_sums(self));
     self->dirty = true;
     const CornuStatus status = cornu__pipeline_run(self->pipeline, self->active, &microbatch);
-    CORNU__TRY(locate(status, microbatch));
+    CORNU__TRY(locate(step, status, microbatch));
     if (self->shared) CORNU__TRY(cornu__rank_graph_run(self->shared));
     else if (self->update) CORNU__TRY(cornu_run(self->update, NULL, 0, NULL));
     self->dirty = false;

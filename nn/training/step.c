@@ -14,6 +14,7 @@
  * over shards and nothing is scaled again; on a device with one shard those sums vanish.
  */
 #include <math.h>
+#include <stdio.h>
 
 #include "../../device/log_internal.h"
 #include "../../tensor/graph_internal.h"
@@ -263,24 +264,26 @@ static CornuTensor *of_every_shard(const CornuStep *step, CornuTensor *y)
     return cornu_op_select(cornu_op_compare(step->count, CORNU_LESS, zero), y, y);
 }
 
-/* A microbatch is fed like a shard. */
+/* A microbatch is fed like a shard, or as many as the device has. */
 static CornuStatus share_microbatches(const CornuModel *model, CornuStep *step)
 {
     const int64_t batch = step->x_types[0].shape.extent[0];
-    const int     microbatches = model->pipeline->microbatches;
-    if (step->shards > 1)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: pipeline_parallel on a device of %d shards, "
-                           "expected one", model->base.name, step->shards);
+    const int     microbatches = model->pipeline->microbatches, shards = step->shards;
+    char          each[40] = "";
     if (cornu__model_mixes_rows(model))
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: pipeline_parallel: rows depend on each "
                            "other: %s. Expected rows that microbatches can share",
                            model->base.name, model->dependence.text);
-    if (batch < microbatches)
-        return cornu__fail(CORNU_ERR_SHAPE, "%s: a batch of %lld rows for %d microbatches, "
+    if (shards > 1) snprintf(each, sizeof each, " on %d shards", shards);
+    if (batch < (int64_t)microbatches * shards)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: a batch of %lld rows for %d microbatches%s, "
                            "expected at least one row for each", model->base.name,
-                           (long long)batch, microbatches);
-    step->shards = microbatches;
-    step->own = (CornuShare){ .shards = microbatches, .count = microbatches };
+                           (long long)batch, microbatches, each);
+    if (microbatches > CORNU_MAX_SHARDS / shards)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %d microbatches%s, expected at most %d",
+                           model->base.name, microbatches, each, CORNU_MAX_SHARDS / shards);
+    step->shards = microbatches * shards;
+    step->own = (CornuShare){ .shards = step->shards, .count = step->shards };
     return CORNU_OK;
 }
 
@@ -668,8 +671,8 @@ CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t
 
 CornuStatus cornu__step_run(CornuStep *step, CornuArray *to)
 {
-    if (step->pipeline) return step->runs->run(step, to);
-    if (!predicts(step)) return cornu_run(step->graph, NULL, 0, NULL);
+    if (!predicts(step))
+        return step->pipeline ? step->runs->run(step, NULL) : cornu_run(step->graph, NULL, 0, NULL);
     if (cornu__step_runs_once(step))
         return cornu_run(step->graph, step->predictions, step->y_count, to);
     const CornuShardRows split = cornu__shard_rows(step->shards, step->rows, step->fed_count);
@@ -678,7 +681,9 @@ CornuStatus cornu__step_run(CornuStep *step, CornuArray *to)
     CornuArray fetched[CORNU_MAX_MODEL_TENSORS];
     for (int i = 0; i < step->y_count; i++)
         fetched[i] = parts(step, step->outputs[i], direct ? to[i].data : step->staging[i]);
-    CORNU__TRY(cornu_run(step->graph, step->predictions, step->y_count, fetched));
+    CORNU__TRY(step->pipeline
+               ? step->runs->run(step, fetched)
+               : cornu_run(step->graph, step->predictions, step->y_count, fetched));
     for (int i = 0; i < step->y_count && !direct; i++)
         cornu__shard_rows_gather(&split, row_bytes(step->outputs[i]), step->staging[i], to[i].data);
     return CORNU_OK;

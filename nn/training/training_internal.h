@@ -116,6 +116,7 @@ typedef struct {
     CornuSample at;
     int         shards;
     int64_t     rows, valid;   /* of a shard, of all */
+    const CornuDevice *device; /* whose shards faults name; NULL: they name those of the batch */
 } CornuRecentBatch;
 
 enum { CORNU__RECENT_BATCHES = 1024 };

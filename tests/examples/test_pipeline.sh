@@ -36,6 +36,17 @@ check "the bits of other stages and the other schedule" other
 check "says the schedule" says '^pipeline: 2 stages, 8 microbatches of 4 rows, gpipe: 18 slots$'
 check "char_gpt, in 1 and 2 processes" trains "$text" 4,8 2
 
+# ---- Shards of a stage ----
+
+meshes() {
+    trains "$small --mesh batch=2,model=2" 2,4 2 4 && says '^Mesh \(batch=2, model=2\): ' &&
+        trains "$small --shards 2 --fully-sharded" 2,4 4
+}
+check "stages on a mesh, in 1, 2 and 4 processes" meshes
+check "char_gpt, cut by its heads as well" trains "$text --mesh batch=1,model=2" 2,4 4
+replicas() { trains "$small --shards 2" 2,4 2 4; }
+check "replicas of stages" replicas
+
 # ---- Files ----
 
 loads() {
@@ -77,8 +88,9 @@ few() { ! ranks 3 $small --pipeline 2 && grep -qF '3 processes for 2 stages' err
 check "more processes than stages" few
 check "no stages" refuses '--pipeline x: expected 1 to 32 stages' $small --pipeline x
 check "a schedule that is none" refuses 'such as 4,8' $small --pipeline 2,4,zigzag
-check "beside a mesh" refuses '--pipeline and --mesh' $small --pipeline 2 --mesh batch=2
-check "beside shards" refuses '--pipeline and --shards' $small --pipeline 2 --shards 2
+odd() { ! ranks 5 $small --pipeline 2 --shards 2 && grep -qF '5 processes for 2 stages of 2 shards' err; }
+check "processes that stages and shards cannot be dealt to" odd
+check "slices without shards" refuses '--pipeline and --fully-sharded' $small --pipeline 2 --fully-sharded
 check "more stages than layers" refuses '.stages is 9, expected at most' $small --pipeline 9,8
 check "more microbatches than rows" refuses 'a batch of 32 rows for 64 microbatches' $small --pipeline 2,64
 

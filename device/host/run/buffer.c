@@ -18,13 +18,13 @@ typedef struct {
 /* Elements first to end - 1 of a buffer. */
 typedef struct { int64_t first, end; } Part;
 
-/* Those that a rank has in memory. */
+/* Those that a rank has in memory, if its group has the buffer. */
 static Part part_of(const Buffer *buffer, int rank)
 {
     const CornuDevice *device = buffer->base.device;
-    const int          ranks = cornu_process_count(device->processes);
+    const int          ranks = cornu__device_sharers(device);
     if (buffer->each == 0) return (Part){ 0, cornu_type_count(buffer->base.type) };
-    const CornuRange own = cornu__range_of(device->shards, rank, ranks);
+    const CornuRange own = cornu__range_of(device->shards, rank % ranks, ranks);
     return (Part){ own.first * buffer->each, (own.first + own.count) * buffer->each };
 }
 
@@ -50,7 +50,6 @@ CornuBuffer *cornu__host_buffer_create(CornuDevice *device, CornuType type, bool
 {
     Buffer *buffer = cornu__allocate(1, sizeof *buffer);
     if (!buffer) return NULL;
-    if (device->own_programs) per_shard = false;   /* every process has all shards */
     buffer->each = per_shard ? cornu_type_count(type) / device->shards : 0;
     const int64_t count = per_shard ? buffer->each * device->own.count : cornu_type_count(type);
     buffer->data = cornu__allocate_aligned((size_t)count * cornu_dtype_size(type.dtype));
@@ -76,6 +75,19 @@ static CornuStatus end_gather(const Buffer *buffer)
 
 void *cornu__host_data(const CornuBuffer *buffer) { return ((const Buffer *)buffer)->data; }
 
+static size_t bytes_of(const Buffer *buffer, Part part)
+{
+    return (size_t)(part.end - part.first) * cornu_dtype_size(buffer->base.type.dtype);
+}
+
+void *cornu__host_buffer_data(const CornuBuffer *base, size_t *bytes)
+{
+    const Buffer *buffer = (const Buffer *)base;
+    end_gather(buffer);
+    *bytes = bytes_of(buffer, own_part(buffer));
+    return buffer->data;
+}
+
 void cornu__host_buffer_free(CornuBuffer *buffer)
 {
     end_gather((const Buffer *)buffer);   /* a failure is told by whatever comes next */
@@ -95,11 +107,6 @@ static char *element_in(CornuArray array, int64_t first, int64_t number)
     return (char *)array.data + (size_t)(number - first) * cornu_dtype_size(array.type.dtype);
 }
 
-static size_t bytes_of(const Buffer *buffer, Part part)
-{
-    return (size_t)(part.end - part.first) * cornu_dtype_size(buffer->base.type.dtype);
-}
-
 CornuStatus cornu__host_buffer_write(CornuBuffer *base, int64_t first, CornuArray from)
 {
     const Buffer *buffer = (const Buffer *)base;
@@ -111,7 +118,34 @@ CornuStatus cornu__host_buffer_write(CornuBuffer *base, int64_t first, CornuArra
     return CORNU_OK;
 }
 
-/* All ranks read at the same time: each sends its part of it to all others. */
+static bool has(const CornuBuffer *buffer, int group)
+{
+    return !buffer->holders || buffer->holders >> group & 1;
+}
+
+/* When all ranks read at the same time: whether one sends its part to another. Who shares the
+ * shards with others of its group gets their parts; a group that lacks the buffer gets it from the
+ * first that has it. */
+static bool sends_part(const Buffer *buffer, int from, int to)
+{
+    const int sharers = cornu__device_sharers(buffer->base.device);
+    const int group = from / sharers, other = to / sharers;
+    const bool alike = from % sharers == to % sharers;
+    if (!has(&buffer->base, group)) return false;
+    if (group == other) return buffer->each > 0 && !alike;
+    for (int g = 0; g < group; g++)
+        if (has(&buffer->base, g)) return false;
+    return !has(&buffer->base, other) && (buffer->each > 0 || alike);
+}
+
+static bool is_everywhere(const Buffer *buffer)
+{
+    const CornuDevice *device = buffer->base.device;
+    bool               everywhere = buffer->each == 0 || cornu__device_sharers(device) == 1;
+    for (int g = 0; g < device->groups; g++) everywhere &= has(&buffer->base, g);
+    return everywhere;
+}
+
 static CornuStatus read_others(const Buffer *buffer, int64_t first, CornuArray to)
 {
     CornuProcesses *processes = buffer->base.device->processes;
@@ -123,41 +157,12 @@ static CornuStatus read_others(const Buffer *buffer, int64_t first, CornuArray t
     CornuExchange exchange = { .what = what, .sends = sends, .receives = receives };
     for (int r = 0; r < ranks; r++) {
         const Part part = both(part_of(buffer, r), part_for(to, first));
-        if (r == rank) continue;
-        if (own.end > 0)
+        if (sends_part(buffer, rank, r) && own.end > 0)
             sends[exchange.send_count++] =
                 (CornuMessage){ r, element_of(buffer, own.first), bytes_of(buffer, own) };
-        if (part.end > 0)
+        if (sends_part(buffer, r, rank) && part.end > 0)
             receives[exchange.receive_count++] =
                 (CornuMessage){ r, element_in(to, first, part.first), bytes_of(buffer, part) };
-    }
-    CORNU__TRY(cornu__exchange_start(processes, &exchange));
-    return cornu__exchange_finish(processes, &exchange);
-}
-
-static uint32_t all_ranks(const CornuDevice *device)
-{
-    const int ranks = cornu_process_count(device->processes);
-    return ranks < 32 ? (UINT32_C(1) << ranks) - 1 : ~UINT32_C(0);
-}
-
-/* The first rank of `from` sends its bytes to all of `to`. */
-static CornuStatus send_copies(const CornuBuffer *base, uint32_t from, uint32_t to, void *data,
-                               size_t bytes)
-{
-    CornuProcesses *processes = base->device->processes;
-    const int       ranks = cornu_process_count(processes), rank = cornu_process_rank(processes);
-    CornuMessage    sends[32], receive;
-    char            what[96];
-    int             first = 0;
-    while (!(from >> first & 1)) first++;
-    snprintf(what, sizeof what, "reading %.80s", base->held.name);
-    CornuExchange exchange = { .what = what, .sends = sends, .receives = &receive };
-    for (int r = 0; r < ranks && rank == first; r++)
-        if (to >> r & 1) sends[exchange.send_count++] = (CornuMessage){ r, data, bytes };
-    if (rank != first && (to >> rank & 1)) {
-        receive = (CornuMessage){ first, data, bytes };
-        exchange.receive_count = 1;
     }
     CORNU__TRY(cornu__exchange_start(processes, &exchange));
     return cornu__exchange_finish(processes, &exchange);
@@ -171,39 +176,66 @@ CornuStatus cornu__host_buffer_read(const CornuBuffer *base, int64_t first, Corn
     if (part.end > 0 && buffer->data)
         memcpy(element_in(to, first, part.first), element_of(buffer, part.first),
                bytes_of(buffer, part));
-    if (base->holders && (base->holders & all_ranks(base->device)) != all_ranks(base->device))
-        return send_copies(base, base->holders, ~base->holders, to.data, cornu_type_bytes(to.type));
-    if (buffer->each == 0 || cornu_process_count(base->device->processes) == 1) return CORNU_OK;
-    return read_others(buffer, first, to);
+    return is_everywhere(buffer) ? CORNU_OK : read_others(buffer, first, to);
 }
 
-/* ---- Dealt to some ranks ---- */
+/* ---- Dealt to some groups ---- */
 
 /* Allocates it, or frees it. */
 static CornuStatus keep(Buffer *buffer, bool here)
 {
-    CornuBuffer *base = &buffer->base;
+    CornuBuffer  *base = &buffer->base;
+    const size_t  bytes = bytes_of(buffer, own_part(buffer));
     if (here == (buffer->data != NULL)) return CORNU_OK;
-    const int64_t bytes = (int64_t)cornu_type_bytes(base->type);
-    if (here && !(buffer->data = cornu__allocate_aligned((size_t)bytes))) return CORNU_ERR_MEMORY;
+    if (here && !(buffer->data = cornu__allocate_aligned(bytes))) return CORNU_ERR_MEMORY;
     if (!here) cornu__release(buffer->data);
     if (!here) buffer->data = NULL;
-    base->held.bytes = here ? bytes : 0;
-    cornu__memory_count(base->device, base->held.use, here ? bytes : -bytes);
+    const int64_t each = (int64_t)cornu_type_bytes(base->type) /
+                         (buffer->each ? base->device->shards : 1);
+    base->held.bytes = here ? each : 0;
+    cornu__memory_count(base->device, base->held.use, here ? each : -each);
     return CORNU_OK;
+}
+
+/* Each rank of the first group that had it sends its part to those that have it now. */
+static CornuStatus send_copies(Buffer *buffer, uint32_t had, uint32_t has)
+{
+    const CornuDevice *device = buffer->base.device;
+    CornuProcesses    *processes = device->processes;
+    const int          sharers = cornu__device_sharers(device), group =
+        cornu_process_rank(processes) / sharers, place = cornu_process_rank(processes) % sharers;
+    CornuMessage       sends[32], receive;
+    size_t             bytes;
+    void              *data = cornu__host_buffer_data(&buffer->base, &bytes);
+    char               what[96];
+    int                first = 0;
+    while (!(had >> first & 1)) first++;
+    snprintf(what, sizeof what, "dealing %.80s", buffer->base.held.name);
+    CornuExchange exchange = { .what = what, .sends = sends, .receives = &receive };
+    for (int g = 0; g < device->groups && group == first; g++)
+        if (has >> g & 1)
+            sends[exchange.send_count++] = (CornuMessage){ g * sharers + place, data, bytes };
+    if (has >> group & 1) {
+        receive = (CornuMessage){ first * sharers + place, data, bytes };
+        exchange.receive_count = 1;
+    }
+    CORNU__TRY(cornu__exchange_start(processes, &exchange));
+    return cornu__exchange_finish(processes, &exchange);
 }
 
 CornuStatus cornu__host_buffer_deal(CornuBuffer *base, uint32_t holders)
 {
     Buffer         *buffer = (Buffer *)base;
     CornuProcesses *processes = base->device->processes;
-    const uint32_t  before = base->holders ? base->holders : all_ranks(base->device);
+    const int       group = cornu_process_rank(processes) / cornu__device_sharers(base->device);
+    const uint32_t  all = base->device->groups < 32 ? (UINT32_C(1) << base->device->groups) - 1
+                                                    : ~UINT32_C(0);
+    const uint32_t  before = base->holders ? base->holders : all;
     const uint32_t  after = base->holders ? before | holders : holders;
-    CORNU__TRY(cornu__processes_check(processes, "memory for a stage", keep(
-        buffer, after >> cornu_process_rank(processes) & 1)));
-    if (after & ~before)
-        CORNU__TRY(send_copies(base, before, after & ~before, buffer->data,
-                               cornu_type_bytes(base->type)));
+    CORNU__TRY(end_gather(buffer));
+    CORNU__TRY(cornu__processes_check(processes, "memory for a stage",
+                                      keep(buffer, after >> group & 1)));
+    if (after & ~before) CORNU__TRY(send_copies(buffer, before, after & ~before));
     base->holders = after;
     base->away = !buffer->data;
     return CORNU_OK;

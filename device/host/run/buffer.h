@@ -13,6 +13,8 @@ CornuStatus  cornu__host_buffer_read(const CornuBuffer *buffer, int64_t first, C
 
 CornuStatus  cornu__host_buffer_deal(CornuBuffer *buffer, uint32_t holders);
 
+void        *cornu__host_buffer_data(const CornuBuffer *buffer, size_t *bytes);
+
 /* The first element in memory. */
 void *cornu__host_data(const CornuBuffer *buffer);
 

@@ -129,12 +129,10 @@ static CornuStatus read_pipeline(const char *text, CornuPipelineParallelConfig *
 static CornuStatus check_pipeline(const Options *options)
 {
     CornuPipelineParallelConfig config = { .unset = 0 };
-    const char *other = options->mesh ? "--mesh" : options->fully_sharded ? "--fully-sharded"
-                      : options->shards ? "--shards" : NULL;
     if (!options->pipeline) return CORNU_OK;
-    if (other)
-        return options_refuse("--pipeline and %s: a stage has one shard, expected one of the two",
-                              other);
+    if (options->fully_sharded && !options->mesh && !options->shards)
+        return options_refuse("--pipeline and --fully-sharded: the stages have one shard, expected "
+                              "--shards or --mesh as well");
     return read_pipeline(options->pipeline, &config);
 }
 
@@ -144,9 +142,12 @@ CornuStrategy *pipeline_open(const Options *options, CornuPrecision precision,
     CornuPipelineParallelConfig config = {
         .device = options->device, .threads = (int)options->threads, .precision = precision,
         .iterations_per_loop = options->steps_per_execution, .processes = processes,
+        .num_shards = mesh_shards(options) ? mesh_shards(options) : (int)options->shards,
     };
-    return read_pipeline(options->pipeline, &config) ? NULL
-                                                     : cornu_pipeline_parallel_from(&config);
+    if (read_pipeline(options->pipeline, &config)) return NULL;
+    CornuStrategy *strategy = cornu_pipeline_parallel_from(&config);
+    if (!strategy) mesh_blame(options, cornu_error_status());
+    return strategy;
 }
 
 /* ---- All ---- */

@@ -11,7 +11,7 @@
  * Without --layout the model is cut as cornu_default_layout says. The rows of a batch are dealt
  * over the axis "batch", else the first one, which then is not called "model".
  *
- * --pipeline, which is instead of these: the stages of layers that a model trains in.
+ * --pipeline: the stages of layers that a model trains in, each on all of these shards.
  *
  *     --pipeline 4,8                          4 stages, 8 microbatches of each batch
  *     --pipeline 4,8,gpipe                    by another schedule than 1f1b
@@ -52,8 +52,8 @@ bool mesh_is_given(const Options *options);
  * what is refused (options_blame). */
 CornuStatus mesh_blame(const Options *options, CornuStatus status);
 
-/* --pipeline: opens its device, which cornu_strategy_device names, for these processes. NULL with a
- * pending error. */
+/* --pipeline: opens its device, which cornu_strategy_device names and mesh_lay_out gives its mesh,
+ * for these processes. NULL with a pending error. */
 CornuStrategy *pipeline_open(const Options *options, CornuPrecision precision,
                              CornuProcesses *processes);
 

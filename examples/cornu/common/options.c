@@ -66,7 +66,8 @@ static void fill_table(Table *table, Options *o)
     const Option pipeline[] = {
         { "pipeline", OPTION_TEXT, &o->pipeline, "S[,M]",
           "S stages of layers, dealt to the processes, and M microbatches of each batch, default "
-          "4 S; a third word is the schedule, 1f1b or gpipe", 0, 0, NULL },
+          "4 S; a third word is the schedule, 1f1b or gpipe. With --shards or --mesh each stage "
+          "has them, and processes are groups that share the shards of a stage", 0, 0, NULL },
         OPTION_END,
     };
     const Option threads[] = {
