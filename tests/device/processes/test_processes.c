@@ -77,6 +77,46 @@ static void meetings_agree(void **state)
         ranks_succeed(count, *state, meet_often);
 }
 
+/* Parts exchange as often as their number says, between what all do, some of it before that has
+ * ended. */
+static CornuStatus meet_in_parts(CornuProcesses *processes)
+{
+    const int rank = cornu_process_rank(processes), count = cornu_process_count(processes);
+    int64_t   all[RANKS_MOST], own;
+    for (int parts = 1; parts <= count; parts++) {
+        if (count % parts) continue;
+        const int       each = count / parts, place = rank % each, part = rank / each;
+        CornuProcesses *of, *again;
+        CORNU__TRY(cornu__processes_part(processes, parts, &of));
+        CORNU__TRY(cornu__processes_part(processes, parts, &again));
+        if (of != again || cornu_process_count(of) != each || cornu_process_rank(of) != place)
+            return wrong("part", parts);
+        for (int k = 0; k < 20; k++) {
+            int64_t       to = -1, from = 100 * k + rank;
+            CornuMessage  send = { (rank + 1) % count, &from, sizeof from };
+            CornuMessage  receive = { (rank + count - 1) % count, &to, sizeof to };
+            CornuExchange exchange = { .what = "of all", .sends = &send, .receives = &receive,
+                                       .send_count = 1, .receive_count = 1 };
+            if (count > 1) CORNU__TRY(cornu__exchange_start(processes, &exchange));
+            for (int i = 0; i <= part + k % 3; i++) {
+                own = 1000 * i + rank;
+                CORNU__TRY(cornu__processes_gather(of, "numbers", &own, sizeof own, all));
+                for (int r = 0; r < each; r++)
+                    if (all[r] != 1000 * i + part * each + r) return wrong("gathered", r);
+            }
+            if (count > 1) CORNU__TRY(cornu__exchange_finish(processes, &exchange));
+            if (count > 1 && to != 100 * k + receive.rank) return wrong("of all", k);
+        }
+    }
+    return CORNU_OK;
+}
+
+static void parts_meet(void **state)
+{
+    for (int count = 1; count <= 6; count += count < 4 ? 1 : 2)
+        ranks_succeed(count, *state, meet_in_parts);
+}
+
 /* Three messages of other sizes to each other rank, and the same from it; some are empty. */
 enum { EACH = 3, SIZES = 6 };
 static int          rounds = 2 * SIZES;
@@ -365,6 +405,7 @@ static CornuStatus all_well(CornuProcesses *processes)
 {
     rounds = 3;
     CORNU__TRY(exchange_sizes(processes));
+    CORNU__TRY(meet_in_parts(processes));
     return start_many(processes);
 }
 
@@ -388,6 +429,7 @@ static int be_rank(const char *transport, const char *what)
 
 #define OVER(transport)                                                              \
     cmocka_unit_test_prestate(meetings_agree, transport),                            \
+    cmocka_unit_test_prestate(parts_meet, transport),                                \
     cmocka_unit_test_prestate(messages_of_all_sizes_arrive, transport),              \
     cmocka_unit_test_prestate(many_exchanges_are_in_progress, transport),            \
     cmocka_unit_test_prestate(a_full_queue_waits, transport),                        \
