@@ -230,9 +230,8 @@ static CornuExecutable **find_unused(CornuDevice *device)
     return unused;
 }
 
-/* Evicts unused executables until `bytes` more fit. */
-static CornuStatus evict_for(CornuDevice *device, const char *what, int64_t bytes,
-                             const CornuHeld parts[CORNU_LARGEST])
+CornuStatus cornu__memory_evict(CornuDevice *device, const char *what, int64_t bytes,
+                                const CornuHeld parts[CORNU_LARGEST])
 {
     while (!cornu__memory_fits(device, bytes)) {
         CornuExecutable **unused = find_unused(device);
@@ -242,140 +241,6 @@ static CornuStatus evict_for(CornuDevice *device, const char *what, int64_t byte
         remove_executable(device, unused);
     }
     return CORNU_OK;
-}
-
-CornuBuffer *cornu_buffer_create_from(const CornuBufferConfig *config)
-{
-    if (cornu__refused()) return NULL;
-    CornuDevice    *device = config->device;
-    const CornuType type = config->type;
-    CornuText       text;
-    if (!device)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "a buffer needs a device, got NULL");
-    if (cornu_type_check(type) != CORNU_OK) return cornu__null();
-    if (config->per_shard && (type.shape.rank < 1 || type.shape.extent[0] != device->shards))
-        return cornu__fail_null(CORNU_ERR_SHAPE, "a buffer per shard is %s, expected %d in axis 0",
-                                cornu_type_print(&text, type), device->shards);
-    CornuHeld parts[CORNU_LARGEST] = { { .type = type, .use = config->use } }, *held = parts;
-    held->bytes = (int64_t)cornu_type_bytes(type) / (config->per_shard ? device->shards : 1);
-    snprintf(held->name, sizeof held->name, "%s", config->name ? config->name : "a buffer");
-    if (evict_for(device, held->name, held->bytes, parts) != CORNU_OK) return cornu__null();
-    const bool   plans = device->plans;
-    CornuBuffer *buffer = device->class->buffer_create(
-        device, plans ? cornu_scalar(type.dtype) : type, config->per_shard && !plans);
-    if (!buffer) return cornu__null();
-    buffer->device = device;
-    buffer->type = type;
-    buffer->held = *held;
-    buffer->next = device->buffers;
-    if (buffer->next) buffer->next->previous = buffer;
-    device->buffers = buffer;
-    cornu__device_retain(device);
-    cornu__memory_count(device, held->use, held->bytes);
-    return buffer;
-}
-
-/* Starts runs that are collected before what they are given changes. What they are fed they have
- * copies of. */
-static CornuStatus flush(const CornuBuffer *buffer)
-{
-    CornuDevice *device = buffer->device;
-    if (!device->class->flush || buffer->held.use == CORNU_USE_INFEED) return CORNU_OK;
-    return device->class->flush(device);
-}
-
-static CornuStatus wait_for_runs(CornuDevice *device)
-{
-    return device->class->wait ? device->class->wait(device) : CORNU_OK;
-}
-
-static void flush_quietly(CornuDevice *device)
-{
-    CornuFailure before;
-    cornu__error_keep(&before);
-    device->class->flush(device);
-    cornu__error_restore(&before);
-}
-
-void cornu_buffer_free(CornuBuffer *buffer)
-{
-    if (!buffer) return;
-    CornuDevice *device = buffer->device;
-    if (device->class->flush) flush_quietly(device);
-    cornu__memory_count(device, buffer->held.use, -buffer->held.bytes);
-    *(buffer->previous ? &buffer->previous->next : &device->buffers) = buffer->next;
-    if (buffer->next) buffer->next->previous = buffer->previous;
-    device->class->buffer_free(buffer);
-    cornu__device_release(device);
-}
-
-CornuType cornu_buffer_type(const CornuBuffer *buffer) { return buffer->type; }
-
-static CornuStatus expect_type(CornuType expected, CornuType received, const char *what)
-{
-    if (cornu_type_equal(expected, received)) return CORNU_OK;
-    CornuText expected_text, received_text;
-    return cornu__fail(expected.dtype == received.dtype ? CORNU_ERR_SHAPE : CORNU_ERR_DTYPE,
-                       "%s is %s, expected %s", what, cornu_type_print(&received_text, received),
-                       cornu_type_print(&expected_text, expected));
-}
-
-static CornuStatus expect_data(CornuArray array, const char *function)
-{
-    if (array.data || cornu_type_count(array.type) == 0) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the array's data are NULL", function);
-}
-
-CornuStatus cornu_buffer_write(CornuBuffer *buffer, CornuArray from)
-{
-    CORNU__NEED(buffer);
-    CORNU__TRY(expect_data(from, __func__));
-    CORNU__TRY(expect_type(buffer->type, from.type, "the array written to a buffer"));
-    if (buffer->device->plans) return CORNU_OK;
-    CORNU__TRY(flush(buffer));
-    return buffer->device->class->buffer_write(buffer, 0, from);
-}
-
-CornuStatus cornu_buffer_read(const CornuBuffer *buffer, CornuArray to)
-{
-    CORNU__NEED(buffer);
-    CORNU__TRY(expect_data(to, __func__));
-    CORNU__TRY(expect_type(buffer->type, to.type, "the array read from a buffer"));
-    if (buffer->device->plans) return CORNU_OK;
-    CORNU__TRY(wait_for_runs(buffer->device));
-    return buffer->device->class->buffer_read(buffer, 0, to);
-}
-
-static CornuStatus expect_part(const CornuBuffer *buffer, int64_t first, CornuType part)
-{
-    CornuText      text;
-    const int64_t  all = cornu_type_count(buffer->type);
-    if (part.dtype == buffer->type.dtype && first >= 0 && first <= all &&
-        cornu_type_count(part) <= all - first)
-        return CORNU_OK;
-    return cornu__fail(CORNU_ERR_SHAPE, "%s from element %lld on does not lie in a buffer of %lld "
-                       "%s", cornu_type_print(&text, part), (long long)first, (long long)all,
-                       cornu_dtype_name(buffer->type.dtype));
-}
-
-CornuStatus cornu_buffer_write_part(CornuBuffer *buffer, int64_t first, CornuArray from)
-{
-    CORNU__NEED(buffer);
-    CORNU__TRY(expect_data(from, __func__));
-    CORNU__TRY(expect_part(buffer, first, from.type));
-    if (buffer->device->plans) return CORNU_OK;
-    CORNU__TRY(flush(buffer));
-    return buffer->device->class->buffer_write(buffer, first, from);
-}
-
-CornuStatus cornu_buffer_read_part(const CornuBuffer *buffer, int64_t first, CornuArray to)
-{
-    CORNU__NEED(buffer);
-    CORNU__TRY(expect_data(to, __func__));
-    CORNU__TRY(expect_part(buffer, first, to.type));
-    if (buffer->device->plans) return CORNU_OK;
-    CORNU__TRY(wait_for_runs(buffer->device));
-    return buffer->device->class->buffer_read(buffer, first, to);
 }
 
 /* ---- Programs ---- */
@@ -408,7 +273,7 @@ static CornuStatus check_collectives(const CornuDevice *device, const CornuProgr
 
 static CornuStatus allocate(CornuDevice *device, CornuExecutable *executable)
 {
-    CORNU__TRY(evict_for(device, "a program", executable->bytes, executable->largest));
+    CORNU__TRY(cornu__memory_evict(device, "a program", executable->bytes, executable->largest));
     return device->class->allocate && !device->plans ? device->class->allocate(executable)
                                                      : CORNU_OK;
 }
@@ -505,9 +370,9 @@ static CornuStatus check_buffer(const CornuExecutable *executable, const CornuBu
                            "the buffer belongs to another device (%s), expected the "
                            "executable's (%s)", cornu_device_name(buffer->device),
                            cornu_device_name(executable->device));
-    return expect_type(cornu_program_buffer_type(executable->program, value,
-                                                 executable->device->shards),
-                       buffer->type, "the buffer");
+    return cornu__check_stored(cornu_program_buffer_type(executable->program, value,
+                                                        executable->device->shards),
+                              buffer->type, "the buffer");
 }
 
 static CornuStatus check_inputs(const CornuExecutable *executable, CornuBuffer *const *inputs)
@@ -515,6 +380,7 @@ static CornuStatus check_inputs(const CornuExecutable *executable, CornuBuffer *
     const CornuProgram *program = executable->program;
     for (int i = 0; i < program->input_count; i++) {
         CornuStatus status = check_buffer(executable, inputs[i], program->inputs[i]);
+        if (!status && inputs[i]->empty) status = cornu__buffer_keep(inputs[i], true);
         if (status != CORNU_OK) return fail_place(status, "input", i);
     }
     return CORNU_OK;
@@ -659,7 +525,7 @@ CornuStatus cornu_device_wait(CornuDevice *device)
 {
     CORNU__NEED(device);
     CORNU__TRY(enter(device, "cornu_device_wait"));
-    const CornuStatus status = wait_for_runs(device);
+    const CornuStatus status = cornu__device_end_runs(device);
     cornu__guard_leave(&device->guard);
     return status;
 }

@@ -1,8 +1,8 @@
 /*
  * What a device consists of: a class of functions. To add one: a folder, and a row of devices.def.
  *
- * What devices share is in device.c: names, checks of arguments, the cache of executables. A class
- * embeds the base structs as the first field of its own.
+ * What devices share is in device.c and account.c: names, checks of arguments, the cache of
+ * executables. A class embeds the base structs as the first field of its own.
  */
 #ifndef CORNU_DEVICE_DEVICE_INTERNAL_H
 #define CORNU_DEVICE_DEVICE_INTERNAL_H
@@ -47,8 +47,10 @@ typedef struct {
     bool        shards_at_once;   /* they run at the same time, on devices of their own */
     CornuDevice *(*open)(const CornuDeviceConfig *config);
     void (*close)(CornuDevice *device);
-    /* Of a buffer per shard, memory for the own shards' parts. */
-    CornuBuffer *(*buffer_create)(CornuDevice *device, CornuType type, bool per_shard);
+    /* Of a buffer per shard, memory for the own shards' parts; `empty`: none yet. */
+    CornuBuffer *(*buffer_create)(CornuDevice *device, CornuType type, bool per_shard, bool empty);
+    /* Allocates a buffer's memory, all zeros, or frees it. NULL: no buffer is empty or dealt. */
+    CornuStatus (*buffer_keep)(CornuBuffer *buffer, bool here);
     void (*buffer_free)(CornuBuffer *buffer);
     /* Element `first` of the buffer is the array's first. Of other processes' parts nothing is
      * written, and all are read. */
@@ -157,10 +159,21 @@ struct CornuBuffer {
     CornuDevice *device;
     CornuType    type;
     CornuHeld    held;
+    int64_t      bytes;            /* of a shard, while it has memory */
+    bool         empty;            /* it has none yet, and is all zeros */
     uint32_t     holders;          /* bit g: group g of processes has it; 0: all do */
     bool         away;             /* this one does not */
     CornuBuffer *next, *previous;
 };
+
+/* CORNU_ERR_SHAPE or CORNU_ERR_DTYPE for another type: "WHAT is …, expected …". */
+CornuStatus cornu__check_stored(CornuType expected, CornuType received, const char *what);
+/* Waits for the runs of a device that returns before they have ended. */
+CornuStatus cornu__device_end_runs(CornuDevice *device);
+
+/* Gives a buffer memory if it has none; or takes it, as groups of processes do of what another one
+ * is to have. CORNU_ERR_MEMORY. */
+CornuStatus cornu__buffer_keep(CornuBuffer *buffer, bool here);
 
 /* The ranks that share the shards: those of a group of processes, or all. */
 static inline int cornu__device_sharers(const CornuDevice *device)
@@ -211,6 +224,9 @@ bool        cornu__memory_fits(const CornuDevice *device, int64_t bytes);
  * of `parts` and of all other allocations. */
 CornuStatus cornu__memory_fail(const CornuDevice *device, const char *what, int64_t bytes,
                                const CornuHeld parts[CORNU_LARGEST]);
+/* Evicts unused executables until `bytes` more fit; fails as cornu__memory_fail (device.c). */
+CornuStatus cornu__memory_evict(CornuDevice *device, const char *what, int64_t bytes,
+                                const CornuHeld parts[CORNU_LARGEST]);
 /* Counts an allocation, or with negative `more` a release. */
 void        cornu__memory_count(CornuDevice *device, CornuUse use, int64_t more);
 

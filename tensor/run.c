@@ -170,6 +170,9 @@ static CornuExecutable *compile(const CornuGraph *graph, const CornuPrepared *pr
 static CornuStatus fill_prepared(CornuGraph *graph, CornuPrepared *prepared,
                                  CornuTensor *const *fetches, int count)
 {
+    for (int i = 0; i < graph->input_count; i++)
+        if (graph->inputs[i].variable)
+            CORNU__TRY(cornu__variable_settle(graph->inputs[i].variable));
     prepared->fetch_count = count;
     prepared->assignment_version = graph->assignment_version;
     prepared->fetches = cornu__allocate((size_t)count, sizeof *prepared->fetches);

@@ -25,11 +25,28 @@ struct CornuVariable {
     CornuSpread    spread, made;   /* in graphs; as it was asked for */
     CornuLayout    layout;         /* how the mesh cuts it; graphs record it whole */
     bool           sparse_gradient;
+    CornuStatus  (*draw)(const void *of, CornuArray to);   /* what it has until it is written; */
+    const void    *drawn_of;       /* NULL: that is in memory */
+    double         filled;         /* of one that is filled with a number */
     /* Of a packed variable: */
     CornuSegment  *segments;
     int            segment_count;
     int            users;          /* reference count: its parts, and graphs that read it */
 };
+
+/* ---- Values that are drawn later (variable.c) ---- */
+
+/* Whether it has no memory yet, as of a device whose groups of processes are still to be dealt the
+ * variables: its value is better drawn when it has, by those who have it. */
+bool        cornu__variable_waits(const CornuVariable *variable);
+/* Until it is written its value is what `draw` makes; `of` lives so long. */
+void        cornu__variable_draw_later(CornuVariable *variable,
+                                       CornuStatus (*draw)(const void *of, CornuArray to),
+                                       const void *of);
+/* Fills it with a number, now or later. */
+CornuStatus cornu__variable_fill(CornuVariable *variable, double value);
+/* Draws it, and the parts of a packed one, where this process has memory for it. */
+CornuStatus cornu__variable_settle(CornuVariable *variable);
 
 /* The type of one shard's value in a graph. */
 CornuType cornu__variable_shard_type(const CornuVariable *variable);

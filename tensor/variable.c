@@ -1,4 +1,5 @@
 /* Variables: their memory, reading and writing them from the host, packing. */
+#include "../device/device_internal.h"
 #include "../device/integer_internal.h"
 #include "../device/lookup_internal.h"
 #include "tensor_internal.h"
@@ -202,6 +203,9 @@ static CornuStatus expect_type(const CornuVariable *variable, CornuArray array, 
 CornuStatus cornu_variable_write_value(CornuVariable *variable, int i, CornuArray from)
 {
     CORNU__TRY(expect_type(variable, from, "written"));
+    variable->draw = NULL;
+    if (variable->whole && variable->whole->draw)
+        CORNU__TRY(cornu__variable_settle(variable->whole));
     int64_t      first;
     CornuBuffer *buffer = storage(variable, i, &first);
     if (!buffer) return CORNU_ERR_ARGUMENT;
@@ -214,6 +218,10 @@ CornuStatus cornu_variable_write_value(CornuVariable *variable, int i, CornuArra
 CornuStatus cornu_variable_read_value(const CornuVariable *variable, int i, CornuArray to)
 {
     CORNU__TRY(expect_type(variable, to, "read into"));
+    if (variable->draw)
+        return cornu__fail_prefix(variable->draw(variable->drawn_of, to), variable->name);
+    if (variable->segments || (variable->whole && variable->whole->draw))
+        CORNU__TRY(cornu__variable_settle((CornuVariable *)(uintptr_t)owner_of(variable)));
     int64_t      first;
     CornuBuffer *buffer = storage(variable, i, &first);
     if (!buffer) return CORNU_ERR_ARGUMENT;
@@ -235,6 +243,61 @@ CornuStatus cornu_variable_read(const CornuVariable *variable, CornuArray to)
 {
     CORNU__NEED(variable);
     return cornu_variable_read_value(variable, 0, to);
+}
+
+/* ---- Drawn later ---- */
+
+bool cornu__variable_waits(const CornuVariable *variable)
+{
+    const CornuBuffer *buffer = owner_of(variable)->buffer;
+    return buffer && buffer->empty;
+}
+
+void cornu__variable_draw_later(CornuVariable *variable,
+                                CornuStatus (*draw)(const void *of, CornuArray to), const void *of)
+{
+    variable->draw = draw;
+    variable->drawn_of = of;
+}
+
+static CornuStatus draw_filled(const void *of, CornuArray to)
+{
+    const CornuVariable *variable = of;
+    for (int64_t i = 0; i < cornu_type_count(to.type); i++)
+        cornu_array_set(to, i, variable->filled);
+    return CORNU_OK;
+}
+
+static CornuStatus settle(CornuVariable *variable)
+{
+    const CornuBuffer *buffer = owner_of(variable)->buffer;
+    const CornuType    type = cornu_variable_host_type(variable);
+    if (!variable->draw) return CORNU_OK;
+    if (buffer && buffer->away) {   /* whoever has it draws it */
+        variable->draw = NULL;
+        return CORNU_OK;
+    }
+    CornuArray  drawn = cornu_array_from(cornu__allocate(cornu_type_bytes(type) + 1, 1), type);
+    CornuStatus status = drawn.data ? cornu_variable_read(variable, drawn) : CORNU_ERR_MEMORY;
+    if (!status) status = cornu_variable_write(variable, drawn);
+    cornu__release(drawn.data);
+    return status;
+}
+
+CornuStatus cornu__variable_settle(CornuVariable *variable)
+{
+    if (variable->whole) CORNU__TRY(settle(variable->whole));
+    CORNU__TRY(settle(variable));
+    for (int i = 0; i < variable->segment_count; i++)
+        if (variable->segments[i].part) CORNU__TRY(settle(variable->segments[i].part));
+    return CORNU_OK;
+}
+
+CornuStatus cornu__variable_fill(CornuVariable *variable, double value)
+{
+    variable->filled = value;
+    cornu__variable_draw_later(variable, draw_filled, variable);
+    return cornu__variable_waits(variable) ? CORNU_OK : settle(variable);
 }
 
 /* ---- Packing ---- */
@@ -349,6 +412,7 @@ static CornuStatus move_values(CornuVariable *whole, CornuVariable *const *parts
         parts[i]->buffer = NULL;
     }
     CornuStatus status = allocate_variable(whole);
+    for (int i = 0; i < whole->segment_count && !status; i++) parts[i]->draw = NULL;
     if (!status) return cornu_variable_write(whole, cornu_array_from(values, whole->type));
     cornu_error_take();
     for (int i = 0; i < whole->segment_count; i++)
@@ -357,12 +421,24 @@ static CornuStatus move_values(CornuVariable *whole, CornuVariable *const *parts
     return status;
 }
 
-/* Whether all were made for packing, and the whole is all zeros. */
+/* Whether all were made for packing, or have no memory yet: the whole is all zeros. */
 static bool have_no_values(CornuVariable *const *parts, int count)
 {
     for (int i = 0; i < count; i++)
-        if (parts[i]->buffer || parts[i]->whole) return false;
+        if ((parts[i]->buffer || parts[i]->whole) &&
+            !(parts[i]->draw && cornu__variable_waits(parts[i])))
+            return false;
     return true;
+}
+
+static CornuStatus allocate_empty(CornuVariable *whole, CornuVariable *const *parts, int count)
+{
+    CORNU__TRY(allocate_variable(whole));
+    for (int i = 0; i < count; i++) {
+        cornu_buffer_free(parts[i]->buffer);
+        parts[i]->buffer = NULL;
+    }
+    return CORNU_OK;
 }
 
 CornuVariable *cornu_variable_pack(CornuVariable *const *parts, int count, CornuSpread spread,
@@ -378,7 +454,7 @@ CornuVariable *cornu_variable_pack(CornuVariable *const *parts, int count, Cornu
     if (!(whole = lay_out_packed(parts, count, spread, name))) return cornu__null();
     const bool  empty = have_no_values(parts, count);
     void       *values = empty ? NULL : cornu__allocate(cornu_type_bytes(whole->type), 1);
-    CornuStatus status = empty ? allocate_variable(whole)
+    CornuStatus status = empty ? allocate_empty(whole, parts, count)
                        : values ? move_values(whole, parts, values) : CORNU_ERR_MEMORY;
     cornu__release(values);
     if (status) {
@@ -398,6 +474,10 @@ CornuVariable *cornu_variable_pack(CornuVariable *const *parts, int count, Cornu
 CornuStatus cornu_variable_copy(CornuVariable *to, const CornuVariable *from)
 {
     const CornuType type = cornu_variable_host_type(from);
+    if (from->draw && cornu__variable_waits(to)) {
+        cornu__variable_draw_later(to, from->draw, from->drawn_of);
+        return CORNU_OK;
+    }
     CornuArray      host = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
     if (!host.data) return CORNU_ERR_MEMORY;
     CornuStatus status = cornu_variable_read(from, host);

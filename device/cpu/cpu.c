@@ -90,6 +90,7 @@ const CornuDeviceClass cornu__cpu_device = {
     .buffer_write = cornu__host_buffer_write,
     .buffer_read = cornu__host_buffer_read,
     .buffer_data = cornu__host_buffer_data,
+    .buffer_keep = cornu__host_buffer_keep,
     .buffer_deal = cornu__host_buffer_deal,
     .compile = cpu_compile,
     .twin = cornu__host_twin,

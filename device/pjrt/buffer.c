@@ -10,8 +10,10 @@ static CornuPjrtBuffer *own(const CornuBuffer *buffer)
 }
 
 /* The device is not known before the buffer is made. */
-CornuBuffer *cornu__pjrt_buffer_create(CornuDevice *device, CornuType type, bool per_shard)
+CornuBuffer *cornu__pjrt_buffer_create(CornuDevice *device, CornuType type, bool per_shard,
+                                       bool empty)
 {
+    (void)empty;   /* its devices are of one process */
     (void)per_shard;
     (void)device, (void)type;
     CornuPjrtBuffer *buffer = cornu__allocate(1, sizeof *buffer);

@@ -72,7 +72,8 @@ typedef struct {
     PjrtBuffer *on[CORNU_PJRT_REPLICAS];   /* NULL: none */
 } CornuPjrtBuffer;
 
-CornuBuffer *cornu__pjrt_buffer_create(CornuDevice *device, CornuType type, bool per_shard);
+CornuBuffer *cornu__pjrt_buffer_create(CornuDevice *device, CornuType type, bool per_shard,
+                                       bool empty);
 void         cornu__pjrt_buffer_free(CornuBuffer *buffer);
 CornuStatus  cornu__pjrt_buffer_write(CornuBuffer *buffer, int64_t first, CornuArray from);
 CornuStatus  cornu__pjrt_buffer_read(const CornuBuffer *buffer, int64_t first, CornuArray to);

@@ -41,8 +41,10 @@ static CornuDevice *reference_open(const CornuDeviceConfig *config)
 
 static void reference_close(CornuDevice *device) { cornu__release(device); }
 
-static CornuBuffer *reference_buffer_create(CornuDevice *device, CornuType type, bool per_shard)
+static CornuBuffer *reference_buffer_create(CornuDevice *device, CornuType type, bool per_shard,
+                                            bool empty)
 {
+    (void)empty;   /* its devices are of one process */
     (void)per_shard;
     (void)device;
     Buffer *buffer = cornu__allocate(1, sizeof *buffer);

@@ -92,6 +92,7 @@ const CornuDeviceClass cornu__tpu_device = {
     .buffer_write = cornu__host_buffer_write,
     .buffer_read = cornu__host_buffer_read,
     .buffer_data = cornu__host_buffer_data,
+    .buffer_keep = cornu__host_buffer_keep,
     .buffer_deal = cornu__host_buffer_deal,
     .compile = tpu_compile,
     .twin = cornu__host_twin,

@@ -6,6 +6,7 @@
 #include "../../device/device_internal.h"
 #include "../../device/memory_internal.h"
 #include "../../device/mesh/layout_map_internal.h"
+#include "../../tensor/tensor_internal.h"
 #include "quantized_internal.h"
 #include "../config/policy_internal.h"
 #include "../weights/weight_rules_internal.h"
@@ -331,6 +332,25 @@ static CornuStatus weight_layout(const CornuWeight *weight, const CornuDevice *d
                                 weight->sparse_gradient || weight->sliced, layout);
 }
 
+/* The initial values, as copy_values writes them. */
+static CornuStatus draw_weight(const void *of, CornuArray to)
+{
+    const CornuWeight *weight = of;
+    CORNU__TRY(cornu_initialize(weight->initializer, weight->type.shape, weight->seed,
+                                weight->generator, to.data));
+    round_values(to, cornu__weight_stored(weight, NULL));
+    return CORNU_OK;
+}
+
+/* The variable has the weight's values; initial ones are drawn once it has memory. */
+static CornuStatus give_values(const CornuWeight *weight, CornuVariable *to, CornuDtype precision)
+{
+    if (weight->variable || weight->host || !cornu__variable_waits(to))
+        return copy_values(weight, to, precision);
+    cornu__variable_draw_later(to, draw_weight, weight);
+    return CORNU_OK;
+}
+
 CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
 {
     const CornuDtype precision = cornu__weight_stored(weight, NULL);
@@ -347,7 +367,7 @@ CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
                                                                              : CORNU_SHARED,
                                                     .layout = &layout);
     if (!variable) return cornu_error_take();
-    CornuStatus status = device->plans ? CORNU_OK : copy_values(weight, variable, precision);
+    CornuStatus status = device->plans ? CORNU_OK : give_values(weight, variable, precision);
     if (status) {
         cornu_variable_free(variable);
         return status;

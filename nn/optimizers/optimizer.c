@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../device/log_internal.h"
+#include "../../tensor/tensor_internal.h"
 #include "../config/naming_internal.h"
 
 /* Those of the loss scale, iteration, learning_rate, a class's number. */
@@ -318,15 +319,11 @@ static CornuStatus pack_slots(CornuOptimizer *optimizer)
     return CORNU_OK;
 }
 
-static CornuStatus fill_variable(CornuVariable *variable, double value)
+/* A table, which may be large, is filled by the device. */
+static CornuStatus fill(const CornuBucket *bucket, CornuVariable *slots, double value)
 {
-    const CornuType type = cornu_variable_type(variable);
-    CornuArray      all = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
-    if (!all.data) return CORNU_ERR_MEMORY;
-    for (int64_t i = 0; i < cornu_type_count(type); i++) cornu_array_set(all, i, value);
-    CornuStatus status = cornu_variable_write(variable, all);
-    cornu__release(all.data);
-    return status;
+    return cornu__is_alone(bucket) && !cornu__variable_waits(slots)
+         ? cornu__sparse_fill(slots, value) : cornu__variable_fill(slots, value);
 }
 
 /* Sets the slots' first values once those that are packed have memory. The padding between them
@@ -342,9 +339,7 @@ static CornuStatus begin_slots(CornuOptimizer *optimizer)
     for (int s = common; s < optimizer->slot_count && optimizer->kind->initial; s++) {
         const double value = optimizer->kind->initial(optimizer, s - common);
         for (int b = 0; b < optimizer->bucket_count && value != 0.0; b++)   /* new memory is 0 */
-            CORNU__TRY((cornu__is_alone(&optimizer->buckets[b]) ? cornu__sparse_fill
-                                                                : fill_variable)(
-                optimizer->buckets[b].slots[s], value));
+            CORNU__TRY(fill(&optimizer->buckets[b], optimizer->buckets[b].slots[s], value));
     }
     return CORNU_OK;
 }

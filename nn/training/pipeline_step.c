@@ -331,6 +331,16 @@ static void count_all(CornuPipelineStep *self)
     if (self->update && !self->shared) count(to, cornu_graph_statistics(self->update), 1);
 }
 
+/* The ranks know what they have: now its values are drawn. */
+static CornuStatus settle(const CornuModel *model)
+{
+    for (int i = 0; i < model->base.weight_count; i++)
+        CORNU__TRY(cornu__variable_settle(model->base.weights[i]->variable));
+    for (int i = 0; i < cornu_model_optimizer_variable_count(model); i++)
+        CORNU__TRY(cornu__variable_settle(cornu_model_optimizer_variable(model, i)));
+    return CORNU_OK;
+}
+
 static CornuStatus finish(CornuModel *model, CornuStep *step)
 {
     CornuPipelineStep *self = step->pipeline;
@@ -342,6 +352,7 @@ static CornuStatus finish(CornuModel *model, CornuStep *step)
     free_layers(&layers);
     CORNU__TRY(status);
     CORNU__TRY(prepare_update(model, self));
+    CORNU__TRY(settle(model));
     count_all(self);
     return CORNU_OK;
 }

@@ -46,14 +46,16 @@ static Part part_for(CornuArray array, int64_t first)
     return (Part){ first, first + cornu_type_count(array.type) };
 }
 
-CornuBuffer *cornu__host_buffer_create(CornuDevice *device, CornuType type, bool per_shard)
+CornuBuffer *cornu__host_buffer_create(CornuDevice *device, CornuType type, bool per_shard,
+                                       bool empty)
 {
     Buffer *buffer = cornu__allocate(1, sizeof *buffer);
     if (!buffer) return NULL;
     buffer->each = per_shard ? cornu_type_count(type) / device->shards : 0;
     const int64_t count = per_shard ? buffer->each * device->own.count : cornu_type_count(type);
-    buffer->data = cornu__allocate_aligned((size_t)count * cornu_dtype_size(type.dtype));
-    if (buffer->data) return &buffer->base;
+    if (!empty)
+        buffer->data = cornu__allocate_aligned((size_t)count * cornu_dtype_size(type.dtype));
+    if (buffer->data || empty) return &buffer->base;
     cornu__release(buffer);
     return NULL;
 }
@@ -181,20 +183,13 @@ CornuStatus cornu__host_buffer_read(const CornuBuffer *base, int64_t first, Corn
 
 /* ---- Dealt to some groups ---- */
 
-/* Allocates it, or frees it. */
-static CornuStatus keep(Buffer *buffer, bool here)
+CornuStatus cornu__host_buffer_keep(CornuBuffer *base, bool here)
 {
-    CornuBuffer  *base = &buffer->base;
-    const size_t  bytes = bytes_of(buffer, own_part(buffer));
-    if (here == (buffer->data != NULL)) return CORNU_OK;
-    if (here && !(buffer->data = cornu__allocate_aligned(bytes))) return CORNU_ERR_MEMORY;
+    Buffer *buffer = (Buffer *)base;
+    CORNU__TRY(end_gather(buffer));
     if (!here) cornu__release(buffer->data);
-    if (!here) buffer->data = NULL;
-    const int64_t each = (int64_t)cornu_type_bytes(base->type) /
-                         (buffer->each ? base->device->shards : 1);
-    base->held.bytes = here ? each : 0;
-    cornu__memory_count(base->device, base->held.use, here ? each : -each);
-    return CORNU_OK;
+    buffer->data = here ? cornu__allocate_aligned(bytes_of(buffer, own_part(buffer))) : NULL;
+    return buffer->data || !here ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 /* Each rank of the first group that had it sends its part to those that have it now. */
@@ -232,11 +227,9 @@ CornuStatus cornu__host_buffer_deal(CornuBuffer *base, uint32_t holders)
                                                     : ~UINT32_C(0);
     const uint32_t  before = base->holders ? base->holders : all;
     const uint32_t  after = base->holders ? before | holders : holders;
-    CORNU__TRY(end_gather(buffer));
     CORNU__TRY(cornu__processes_check(processes, "memory for a stage",
-                                      keep(buffer, after >> group & 1)));
+                                      cornu__buffer_keep(base, after >> group & 1)));
     if (after & ~before) CORNU__TRY(send_copies(buffer, before, after & ~before));
     base->holders = after;
-    base->away = !buffer->data;
     return CORNU_OK;
 }

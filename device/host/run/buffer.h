@@ -6,11 +6,13 @@
 #include "../../device_internal.h"
 
 /* The class functions of the same names. */
-CornuBuffer *cornu__host_buffer_create(CornuDevice *device, CornuType type, bool per_shard);
+CornuBuffer *cornu__host_buffer_create(CornuDevice *device, CornuType type, bool per_shard,
+                                       bool empty);
 void         cornu__host_buffer_free(CornuBuffer *buffer);
 CornuStatus  cornu__host_buffer_write(CornuBuffer *buffer, int64_t first, CornuArray from);
 CornuStatus  cornu__host_buffer_read(const CornuBuffer *buffer, int64_t first, CornuArray to);
 
+CornuStatus  cornu__host_buffer_keep(CornuBuffer *buffer, bool here);
 CornuStatus  cornu__host_buffer_deal(CornuBuffer *buffer, uint32_t holders);
 
 void        *cornu__host_buffer_data(const CornuBuffer *buffer, size_t *bytes);

@@ -321,6 +321,64 @@ static void ranks_have_their_part(void **state)
     for (int ranks = 1; ranks <= 8; ranks *= 2) ranks_succeed(ranks, "shm", keep_a_part);
 }
 
+enum { WIDE = 768, DEEP = 16 };
+
+/* A line of /proc/self/status, in bytes. */
+static int64_t status_bytes(const char *name)
+{
+    FILE  *file = fopen("/proc/self/status", "r");
+    char   line[128];
+    int64_t kilobytes = 0;
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ':')
+            kilobytes = atoll(line + strlen(name) + 1);
+    if (file) fclose(file);
+    return kilobytes << 10;
+}
+
+/* At most resident, from before the model is compiled until it has trained: of the stages of the
+ * rank the weights, Adam's slots, the gradients, three quarters of that for what its programs work
+ * on, and as much again as two layers have. So four ranks train with a shard that has no more. */
+static CornuStatus never_have_more(CornuProcesses *processes)
+{
+    static float   x[4 * WIDE];
+    const int64_t  layer = 4 * (int64_t)sizeof(float) * WIDE * (WIDE + 1);
+    const int      ranks = cornu_process_count(processes);
+    const int64_t  part = layer * DEEP / ranks, most = part * 7 / 4 + 2 * layer;
+    CornuStrategy *strategy = cornu_pipeline_parallel(
+        .stages = 4, .threads = 1, .microbatches = 4, .processes = processes,
+        .schedule = CORNU_1F1B, .shard_memory = ranks == 4 ? most : 0);
+    if (!strategy) return cornu_error_take();
+    CornuModel *model = cornu_sequential(.input_shape = { WIDE });
+    for (int i = 0; i < DEEP; i++) cornu_model_add(model, cornu_dense(WIDE));
+    const int64_t before = status_bytes("VmRSS");
+    CornuStatus   status = CORNU_OK;
+    CORNU_SCOPE(strategy)
+        status = cornu_compile(model, .optimizer = adam(), .loss = CORNU_MEAN_SQUARED_ERROR);
+    for (int i = 0; i < 3 && !status; i++)
+        status = cornu_train_on_batch(model, .x = cornu_array(x, CORNU_F32, 4, WIDE),
+                                      .y = cornu_array(x, CORNU_F32, 4, WIDE));
+    const int64_t     peak = status_bytes("VmHWM") - before;
+    const CornuMemory memory = cornu_device_memory(cornu_strategy_device(strategy));
+    const int64_t counted = memory.uses[CORNU_USE_WEIGHTS].peak + memory.uses[CORNU_USE_SLOTS].peak;
+    printf("# rank %d of %d: at most %.1f MB resident, of %.1f MB of weights, slots and gradients\n",
+           cornu_process_rank(processes), ranks, 1e-6 * (double)peak, 1e-6 * (double)layer * DEEP);
+    if (!status && (peak > most || counted > part + 4096 || counted < part))
+        status = cornu__fail(CORNU_ERR_VALUE, "%lld bytes resident and %lld counted on rank %d of "
+                             "%d, expected %lld and %lld", (long long)peak, (long long)counted,
+                             cornu_process_rank(processes), ranks, (long long)most,
+                             (long long)part);
+    cornu_model_free(model);
+    cornu_strategy_free(strategy);
+    return status;
+}
+
+static void ranks_never_have_more(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= 4; ranks *= 2) ranks_succeed(ranks, "shm", never_have_more);
+}
+
 /* ---- Files ---- */
 
 static char folder[] = "/tmp/cornu_pipeline_mesh_XXXXXX";
@@ -518,6 +576,7 @@ int main(void)
         cmocka_unit_test(replicas_agree), cmocka_unit_test(layouts_agree),
         cmocka_unit_test(more_ranks_agree), cmocka_unit_test(slices_agree),
         cmocka_unit_test(accumulated_steps_agree), cmocka_unit_test(ranks_have_their_part),
+        cmocka_unit_test(ranks_never_have_more),
         cmocka_unit_test(other_ranks_resume), cmocka_unit_test(bad_rows_are_named),
         cmocka_unit_test(refused),
     };
