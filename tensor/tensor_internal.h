@@ -48,6 +48,9 @@ CornuStatus cornu__variable_fill(CornuVariable *variable, double value);
 /* Draws it, and the parts of a packed one, where this process has memory for it. */
 CornuStatus cornu__variable_settle(CornuVariable *variable);
 
+/* The bytes that a shard has of it. */
+int64_t     cornu__variable_shard_bytes(const CornuVariable *variable);
+
 /* The type of one shard's value in a graph. */
 CornuType cornu__variable_shard_type(const CornuVariable *variable);
 

@@ -318,6 +318,17 @@ CornuType cornu__variable_shard_type(const CornuVariable *variable)
     return type;
 }
 
+int64_t cornu__variable_shard_bytes(const CornuVariable *variable)
+{
+    CornuType     type = variable->type;
+    const int64_t shards = cornu_device_shards(variable->device);
+    if (is_cut(variable) &&
+        cornu__layout_slice(cornu_device_mesh(variable->device), variable->layout, type, &type))
+        cornu_error_take();
+    const int64_t bytes = (int64_t)cornu_type_bytes(type);
+    return owner_of(variable)->spread == CORNU_SLICED ? ceil_divide(bytes, shards) : bytes;
+}
+
 static CornuStatus check_distinct(CornuVariable *const *parts, int count)
 {
     CornuLookup seen = { .count = 0 };

@@ -98,6 +98,13 @@ typedef struct {
 CornuTpuTiling cornu_tpu_tiling(CornuTpuProduct product, int64_t rows, int64_t columns,
                                 int64_t arrays, int passes, int64_t vmem_bytes);
 
+/* The passes of a product of f32 on a device of this precision. */
+static inline int cornu_tpu_passes(CornuPrecision precision)
+{
+    return precision == CORNU_PRECISION_HIGHEST ? CORNU_TPU_HIGHEST
+         : precision == CORNU_PRECISION_HIGH    ? CORNU_TPU_HIGH : CORNU_TPU_DEFAULT;
+}
+
 /* ---- Memory ---- */
 
 /* Bytes of a value in HBM, row-major: rows padded to 8 (32 for one-byte elements), columns to 128;

@@ -1,19 +1,11 @@
 /* The step on TPUs that are not here. */
 #include "explain_internal.h"
 
-static int passes_of(const CornuDevice *device)
-{
-    static const int passes[] = { [CORNU_PRECISION_HIGHEST] = CORNU_TPU_HIGHEST,
-                                  [CORNU_PRECISION_HIGH] = CORNU_TPU_HIGH,
-                                  [CORNU_PRECISION_DEFAULT] = CORNU_TPU_DEFAULT };
-    return passes[cornu_device_precision(device)];
-}
-
 static CornuStatus model_on(const CornuExplanation *e, const CornuExecutable *executable,
                             const CornuTpuProfile *profile, const CornuTpuModel **to)
 {
     *to = cornu_tpu_model(.executable = executable, .profile = profile,
-                          .passes = passes_of(e->device));
+                          .passes = cornu_tpu_passes(cornu_device_precision(e->device)));
     return *to ? CORNU_OK : cornu_error_take();
 }
 

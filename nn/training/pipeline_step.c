@@ -112,19 +112,10 @@ static CornuStatus clear_sums(CornuPipelineStep *self)
 
 /* ---- Stages ---- */
 
-/* The layers of the model in the order of their first calls. */
-typedef struct {
-    const char **name;
-    double      *cost;
-    int         *stage;
-    int          count;
-    CornuLookup  number;     /* by name */
-} Layers;
-
-static CornuStatus list_layers(const CornuModel *model, Layers *layers)
+static CornuStatus list_layers(const CornuModel *model, CornuPipelineLayers *layers)
 {
     const size_t most = (size_t)model->call_count + 1;
-    *layers = (Layers){ .name = cornu__allocate(most, sizeof *layers->name),
+    *layers = (CornuPipelineLayers){ .name = cornu__allocate(most, sizeof *layers->name),
                         .cost = cornu__allocate(most, sizeof *layers->cost),
                         .stage = cornu__allocate(most, sizeof *layers->stage),
                         .number = { .of_strings = true } };
@@ -138,7 +129,7 @@ static CornuStatus list_layers(const CornuModel *model, Layers *layers)
     return CORNU_OK;
 }
 
-static void free_layers(Layers *layers)
+static void free_layers(CornuPipelineLayers *layers)
 {
     cornu__lookup_clear(&layers->number);
     cornu__release(layers->name);
@@ -147,7 +138,7 @@ static void free_layers(Layers *layers)
 }
 
 /* Where the user says. */
-static CornuStatus cut_where_told(const CornuModel *model, Layers *layers)
+static CornuStatus cut_where_told(const CornuModel *model, CornuPipelineLayers *layers)
 {
     const CornuPipelinePlan *plan = model->pipeline;
     int                      stage = 0;
@@ -170,7 +161,7 @@ static CornuStatus cut_where_told(const CornuModel *model, Layers *layers)
     return CORNU_OK;
 }
 
-static CornuStatus balance(const CornuModel *model, Layers *layers)
+static CornuStatus balance(const CornuModel *model, CornuPipelineLayers *layers)
 {
     const int stages = model->pipeline->stages;
     int       costly = 0;
@@ -181,7 +172,7 @@ static CornuStatus balance(const CornuModel *model, Layers *layers)
 }
 
 /* The stages of the model's layers: those of its first step, as weights are dealt by them. */
-static CornuStatus choose(const CornuModel *model, Layers *layers)
+static CornuStatus choose(const CornuModel *model, CornuPipelineLayers *layers)
 {
     CornuPipelinePlan *plan = model->pipeline;
     const size_t       bytes = (size_t)layers->count * sizeof *plan->stage;
@@ -201,7 +192,7 @@ static CornuStatus choose(const CornuModel *model, Layers *layers)
 
 /* All ranks cut the same program at the same places. */
 static CornuStatus agree(const CornuModel *model, const CornuProgram *program,
-                         const Layers *layers)
+                         const CornuPipelineLayers *layers)
 {
     char     text[80];
     uint64_t hash = cornu_program_hash(program);
@@ -211,52 +202,7 @@ static CornuStatus agree(const CornuModel *model, const CornuProgram *program,
     return cornu__processes_agree(cornu_device_processes(model->device), "the pipeline", text);
 }
 
-/* That of the first layer called that has it; -1: none has. */
-static int stage_of_weight(const CornuModel *model, const Layers *layers, const CornuWeight *w)
-{
-    for (int i = 0; i < model->call_count; i++) {
-        const CornuLayer *layer = model->calls[i].node->layer;
-        for (int k = 0; k < layer->weight_count; k++)
-            if (layer->weights[k] == w)
-                return layers->stage[cornu__lookup_find(&layers->number, cornu_layer_name(layer))];
-    }
-    return -1;
-}
-
-static void report(const CornuModel *model, CornuStep *step, const Layers *layers)
-{
-    CornuPipelineReport  *to = &step->pipeline->report;
-    const CornuPipeline  *pipeline = step->pipeline->pipeline;
-    const CornuTimetable *timetable = &pipeline->timetable;
-    double                all = 0.0;
-    *to = (CornuPipelineReport){
-        .stages = timetable->stages, .microbatches = timetable->microbatches,
-        .slots = timetable->slots, .ranks = pipeline->ranks.count,
-        .rows = step->rows, .schedule = model->pipeline->schedule,
-        .bubble = timetable->bubble,
-        .least_bubble = cornu_timetable_least_bubble(timetable->stages, timetable->microbatches),
-    };
-    for (int i = 0; i < layers->count; i++) all += layers->cost[i];
-    for (int i = 0; i < layers->count; i++) {
-        CornuPipelineStage *stage = &to->stage[layers->stage[i]];
-        if (!stage->first) stage->first = layers->name[i];
-        stage->last = layers->name[i];
-        stage->share += all > 0.0 ? layers->cost[i] / all : 0.0;
-    }
-    for (int i = 0; i < model->base.weight_count; i++) {
-        const int stage = stage_of_weight(model, layers, model->base.weights[i]);
-        if (stage >= 0)
-            to->stage[stage].weight_bytes +=
-                (int64_t)cornu_type_bytes(model->base.weights[i]->type);
-    }
-    for (int s = 0; s < to->stages; s++) {
-        to->stage[s].rank = cornu__phase_rank(pipeline, s);
-        to->stage[s].stashes = timetable->stashes[s];
-        to->stage[s].stash_bytes = cornu__pipeline_stash(pipeline, s);
-    }
-}
-
-static CornuStatus cut(CornuModel *model, CornuStep *step, Layers *layers)
+static CornuStatus cut(CornuModel *model, CornuStep *step, CornuPipelineLayers *layers)
 {
     const CornuPipelinePlan *plan = model->pipeline;
     CornuPipeline           *pipeline = step->pipeline->pipeline;
@@ -276,8 +222,7 @@ static CornuStatus cut(CornuModel *model, CornuStep *step, Layers *layers)
         status = cornu__pipeline_cut(pipeline, &stage_of, plan->stages,
                                      step->shards / shards_of(step), plan->schedule);
     cornu__lookup_clear(&stage_of);
-    if (!status) report(model, step, layers);
-    return status;
+    return status ? status : cornu__pipeline_describe(model, step, layers);
 }
 
 /* The stages write predictions into variables, which all ranks have. */
@@ -344,7 +289,7 @@ static CornuStatus settle(const CornuModel *model)
 static CornuStatus finish(CornuModel *model, CornuStep *step)
 {
     CornuPipelineStep *self = step->pipeline;
-    Layers             layers;
+    CornuPipelineLayers             layers;
     CORNU__TRY(step->microbatched ? check(model, step) : keep_predictions(model, step));
     if (!(self->pipeline = cornu__pipeline_create(step->graph))) return cornu_error_take();
     CornuStatus status = list_layers(model, &layers);

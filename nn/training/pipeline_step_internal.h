@@ -22,6 +22,19 @@ typedef struct CornuPipelineStep {
     CornuStatistics     statistics;    /* of the programs of this process */
 } CornuPipelineStep;
 
+/* The layers of the model in the order of their first calls. */
+typedef struct {
+    const char **name;
+    double      *cost;
+    int         *stage;
+    int          count;
+    CornuLookup  number;     /* by name */
+} CornuPipelineLayers;
+
+/* Fills the report of a step that has been cut (pipeline_report.c). */
+CornuStatus cornu__pipeline_describe(const CornuModel *model, CornuStep *step,
+                                     const CornuPipelineLayers *layers);
+
 /* CORNU_ERR_UNSUPPORTED if a loss of an output needs more than the rows of a microbatch. */
 CornuStatus cornu__pipeline_check_loss(const CornuModel *model, const CornuLoss *loss,
                                        const CornuMetricCall *call);
