@@ -84,7 +84,9 @@ static void describe_model(CornuExplanation *e)
 
 static CornuStatus explain(CornuExplanation *e)
 {
+    if (e->config.pipeline) CORNU__TRY(cornu__explain_plan_pipeline(e));
     CORNU__TRY(cornu__explain_choose(e));
+    if (e->config.pipeline) return cornu__explain_pipeline(e);
     CORNU__TRY(make_subject(e));
     describe_model(e);
     e->here_s = cornu__allocate((size_t)e->step_count + 1, sizeof *e->here_s);
@@ -128,6 +130,7 @@ void cornu_explanation_free(CornuExplanation *e)
     cornu_model_free(e->subject.model);
     cornu_device_close(e->own_device);
     cornu__release(e->here_s);
+    cornu__release(e->plan);
     free(e->compiled);
     cornu__release(e);
 }
@@ -138,6 +141,11 @@ CornuStatus cornu_explanation_print(const CornuExplanation *e, CornuExplainPart 
 {
     CORNU__NEED(e);
     CORNU__NEED(to);
+    if (e->config.pipeline || part == CORNU_EXPLAIN_PIPELINE) {
+        if (part == CORNU_EXPLAIN_PIPELINE) return cornu__explain_print_pipeline(e, to);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_explanation_print: part %d of stages, "
+                           "expected CORNU_EXPLAIN_PIPELINE", (int)part);
+    }
     switch (part) {
     case CORNU_EXPLAIN_OVERVIEW: cornu__explain_print_overview(e, to); return CORNU_OK;
     case CORNU_EXPLAIN_ALL: cornu__explain_print_all(e, to); return CORNU_OK;

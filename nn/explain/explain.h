@@ -28,7 +28,7 @@
 
 #include "../../device/mesh/layout_map.h"
 #include "../../device/tpu/model.h"
-#include "../model/model.h"
+#include "../model/strategy.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -46,6 +46,11 @@ typedef struct {
                                       of .device_name, whatever memory they or this machine have;
                                       no .device then, and .no_run */
     const CornuLayoutRow *layout_map;   /* how the mesh cuts weights; default none; not copied */
+    const CornuPipelineParallelConfig *pipeline;   /* the training step is cut into stages, planned
+                                      and modelled as with .mesh, or on one shard for each stage:
+                                      .stages, .microbatches, .schedule and .cut_at of it count.
+                                      No .device then, and CORNU_EXPLAIN_PIPELINE is the only
+                                      part. Not copied */
     const char  *name;             /* in the texts; default the model's */
     int64_t      batch_size;       /* default the model's own, else 32 */
     int64_t      extent;           /* in place of extents, besides the batch, that the model leaves
@@ -89,12 +94,13 @@ typedef enum {
     CORNU_EXPLAIN_ALL,        /* a row for each step of the plan, at most 120 columns */
     CORNU_EXPLAIN_OPS,        /* a row for each op as it was recorded: how the device computes it
                                  and why not better (device/placement/placement.h) */
-    CORNU_EXPLAIN_MESH        /* of a device with a mesh: how each weight is cut, what shards
+    CORNU_EXPLAIN_MESH,       /* of a device with a mesh: how each weight is cut, what shards
                                  exchange, memory of a shard, modelled time; 100 columns */
+    CORNU_EXPLAIN_PIPELINE    /* with .pipeline: cornu_pipeline_print, 120 columns */
 } CornuExplainPart;
 
-/* Prints a part as text. CORNU_ERR_ARGUMENT for an unknown part, and for that of a mesh if there is
- * none. */
+/* Prints a part as text. CORNU_ERR_ARGUMENT for an unknown part, for that of a mesh or of stages if
+ * there are none, and for any other than that of stages if there are. */
 CornuStatus cornu_explanation_print(const CornuExplanation *explanation, CornuExplainPart part,
                                     FILE *to);
 
@@ -123,6 +129,10 @@ char *cornu_explanation_to_text(const CornuExplanation *explanation, CornuExplai
  *               "collectives": [{"layer", "op", "axes": [names], "group", "groups", "times",
  *                                "bytes", "wire_bytes", "links_s"}]},
  *      "advice": [texts]}
+ *
+ * With .pipeline it is {"model", "policy", "batch_size", "pipeline": {"microbatches", "shards",
+ * "rows", "schedule", "slots", "bubble", "least_bubble", "step_s", "idle", "stages": [{"first",
+ * "last", "share", "forward_s", …}]}}, the fields of CornuPipelineReport.
  *
  * "mesh" is null on a device without one. Bytes there are of a shard; a collective's are what goes
  * into a sum, and what comes out of a gather, of all its `times` in a step.

@@ -53,6 +53,7 @@ struct CornuExplanation {
     char               loss[CORNU_EXPLAIN_TEXT];
     char               notes[CORNU_EXPLAIN_NOTES][CORNU_EXPLAIN_TEXT];   /* why; what is assumed */
     int                note_count;
+    struct CornuPipelinePlan *plan;           /* of the stages; NULL: none are asked for */
     CornuModelTypes  probe;
     CornuExplainSubject subject;
     CornuExecutable   *executable;
@@ -149,6 +150,15 @@ int64_t     cornu__explain_gradient_bytes(const CornuExplanation *e);
 /* CORNU_ERR_ARGUMENT if there is none; JSON's null then. */
 CornuStatus cornu__explain_print_mesh(const CornuExplanation *e, FILE *to);
 json_t     *cornu__explain_mesh_json(const CornuExplanation *e);
+
+/* ---- Stages (pipeline.c) ---- */
+
+/* With .pipeline: what comes first; the copy with its step, instead of an executable. */
+CornuStatus cornu__explain_plan_pipeline(CornuExplanation *e);
+CornuStatus cornu__explain_pipeline(CornuExplanation *e);
+/* CORNU_ERR_ARGUMENT if there is none; NULL without memory. */
+CornuStatus cornu__explain_print_pipeline(const CornuExplanation *e, FILE *to);
+json_t     *cornu__explain_pipeline_json(const CornuExplanation *e);
 
 /* ---- Texts ---- */
 

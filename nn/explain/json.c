@@ -229,7 +229,8 @@ char *cornu_explanation_to_json(const CornuExplanation *explanation)
 {
     CORNU__NEED_TO_MAKE(explanation);
     if (cornu__refused()) return NULL;
-    json_t *all = describe_explanation(explanation);
+    json_t *all = explanation->config.pipeline ? cornu__explain_pipeline_json(explanation)
+                                               : describe_explanation(explanation);
     char   *text = all ? json_dumps(all, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(all);
     if (text) return text;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../model/pipeline_plan_internal.h"
 #include "../saving/files.h"
 #include "explain_internal.h"
 
@@ -180,6 +181,9 @@ static CornuStatus check_explain(const CornuExplainConfig *config)
     if (!config->model->base.built)
         return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_explain: %s is not built; give its input "
                            "shape or load it", cornu_model_name(config->model));
+    if (config->pipeline && config->device)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_explain: .pipeline and .device, expected "
+                           ".device_name");
     if (config->mesh.axes && config->device)
         return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_explain: .mesh and .device, expected one of "
                            "them; a device with a mesh has its own");
@@ -271,6 +275,7 @@ CornuStatus cornu__explain_make(const CornuExplanation *e, CornuDevice *device,
     CornuStatus status = to->model ? CORNU_OK : cornu_error_take();
     if (!status && weights) status = cornu_model_copy_weights(to->model, model);
     if (!status) status = compile(e, to->model, device);
+    if (!status && e->plan) status = cornu__model_set_plan(to->model, e->plan);
     if (!status) status = make_step(e, probe, to);
     if (!status) return CORNU_OK;
     cornu_model_free(to->model);

@@ -14,6 +14,9 @@ typedef struct CornuPipelinePlan {
                                                     step is cut yet */
 } CornuPipelinePlan;
 
+/* The stages, of which a timetable has to be possible, and where they begin. CORNU_ERR_ARGUMENT. */
+CornuStatus cornu__plan_stages(const CornuPipelineParallelConfig *config, CornuPipelinePlan *plan);
+
 /* That of a strategy; NULL: it has none, or is NULL. */
 const CornuPipelinePlan *cornu__strategy_plan(const CornuStrategy *strategy);
 

@@ -137,8 +137,7 @@ CornuStrategy *cornu_fully_sharded_from(const CornuFullyShardedConfig *config)
     return with_mesh(strategy, &mesh, config->batch_dim_name, config->layout_map, true);
 }
 
-/* The stages, of which a timetable has to be possible, and where they begin. */
-static CornuStatus plan_stages(const CornuPipelineParallelConfig *config, CornuPipelinePlan *plan)
+CornuStatus cornu__plan_stages(const CornuPipelineParallelConfig *config, CornuPipelinePlan *plan)
 {
     CornuTimetable timetable;
     CORNU__TRY(cornu_timetable_make(&timetable, config->stages, config->microbatches,
@@ -183,7 +182,7 @@ static CornuStrategy *with_stages(CornuStrategy *strategy,
     const int size = config->mesh.axes ? cornu_mesh_size(&config->mesh, ~0u) : 0;
     const int shards = config->num_shards ? config->num_shards : size ? size : 1;
     int       groups = 0;
-    CornuStatus status = plan_stages(config, &strategy->plan);
+    CornuStatus status = cornu__plan_stages(config, &strategy->plan);
     if (!status && size && shards != size)
         status = cornu__fail(CORNU_ERR_ARGUMENT, ".num_shards is %d, but the .mesh has %d", shards,
                              size);

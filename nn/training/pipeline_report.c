@@ -173,18 +173,31 @@ CornuStatus cornu_pipeline_report(CornuModel *model, CornuPipelineReport *report
 
 static double mb(int64_t bytes) { return 1e-6 * (double)bytes; }
 
-static void print_stage(const CornuPipelineReport *r, int s, FILE *to)
+typedef struct { char text[160]; } Label;
+
+/* "stage 2 on ranks 4-5: conv2d_10 … dense"; its length. The dots are one column of three bytes. */
+static int print_label(Label *to, const CornuPipelineReport *r, int s)
 {
+    enum { LONGEST = 40 };
     const CornuPipelineStage *of = &r->stage[s];
-    char                      layers[96], rank[40] = "", time[32];
-    snprintf(layers, sizeof layers, "%s … %s", of->first, of->last);
+    char                      rank[40] = "";
     if (r->ranks > 1 && r->sharers == 1) snprintf(rank, sizeof rank, " on rank %d", of->rank);
     if (r->sharers > 1)
         snprintf(rank, sizeof rank, " on ranks %d-%d", of->rank, of->rank + r->sharers - 1);
+    return snprintf(to->text, sizeof to->text, "stage %d%s: %.*s … %.*s", s, rank, LONGEST,
+                    of->first, LONGEST, of->last);
+}
+
+static void print_stage(const CornuPipelineReport *r, int s, int width, FILE *to)
+{
+    const CornuPipelineStage *of = &r->stage[s];
+    Label                     label;
+    char                      time[32];
+    print_label(&label, r, s);
     snprintf(time, sizeof time, "%.1f %%", 100.0 * of->share);
     if (r->profile)
         snprintf(time, sizeof time, "%.3f ms", 1e3 * (of->forward_s + of->backward_s));
-    fprintf(to, "stage %d%s: %-38s %9s %8.2f %8.2f %9.2f %4d x %5.2f", s, rank, layers, time,
+    fprintf(to, "%-*s %9s %8.2f %8.2f %9.2f %4d x %5.2f", width, label.text, time,
             mb(of->weight_bytes), mb(of->slot_bytes), mb(of->gradient_bytes), of->stashes,
             mb(of->stash_bytes));
     if (s < r->stages - 1) fprintf(to, " %7.2f %7.2f", mb(of->sent_bytes), mb(of->returned_bytes));
@@ -194,17 +207,22 @@ static void print_stage(const CornuPipelineReport *r, int s, FILE *to)
 CornuStatus cornu_pipeline_print(CornuModel *model, FILE *to)
 {
     CornuPipelineReport r;
+    Label               label;
+    int                 width = 0;
     CORNU__NEED(to);
     CORNU__TRY(cornu_pipeline_report(model, &r));
+    for (int s = 0; s < r.stages; s++) {
+        const int length = print_label(&label, &r, s);
+        if (length > width) width = length;
+    }
     fprintf(to, "pipeline: %d stage%s", r.stages, r.stages > 1 ? "s" : "");
     if (r.shards > 1) fprintf(to, " of %d shards", r.shards);
     fprintf(to, ", %d microbatch%s of %lld rows, %s: %d slots\n", r.microbatches,
             r.microbatches > 1 ? "es" : "", (long long)r.rows,
             cornu_pipeline_schedule_name(r.schedule), r.slots);
-    fprintf(to, "MB of a shard%*s %9s %8s %8s %9s %12s %7s %7s\n",
-            r.sharers > 1 ? 47 : r.ranks > 1 ? 44 : 34, "", "time", "weights", "slots",
-            "gradients", "stashes", "sent on", "back");
-    for (int s = 0; s < r.stages; s++) print_stage(&r, s, to);
+    fprintf(to, "%-*s %9s %8s %8s %9s %12s %7s %7s\n", width - 2, "MB of a shard", "time",
+            "weights", "slots", "gradients", "stashes", "sent on", "back");
+    for (int s = 0; s < r.stages; s++) print_stage(&r, s, width, to);
     fprintf(to, "bubble: %.1f %% of the slots, (p - 1) / (m + p - 1) is %.1f %%\n",
             100.0 * r.bubble, 100.0 * r.least_bubble);
     if (r.profile)

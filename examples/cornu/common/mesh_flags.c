@@ -107,7 +107,7 @@ void mesh_free_layouts(MeshLayouts *layouts)
 
 /* ---- --pipeline ---- */
 
-static CornuStatus read_pipeline(const char *text, CornuPipelineParallelConfig *to)
+CornuStatus pipeline_read(const char *text, CornuPipelineParallelConfig *to)
 {
     static const char *const schedules[] = { "1f1b", "gpipe" };
     char *end;
@@ -133,7 +133,7 @@ static CornuStatus check_pipeline(const Options *options)
     if (options->fully_sharded && !options->mesh && !options->shards)
         return options_refuse("--pipeline and --fully-sharded: the stages have one shard, expected "
                               "--shards or --mesh as well");
-    return read_pipeline(options->pipeline, &config);
+    return pipeline_read(options->pipeline, &config);
 }
 
 CornuStrategy *pipeline_open(const Options *options, CornuPrecision precision,
@@ -144,7 +144,7 @@ CornuStrategy *pipeline_open(const Options *options, CornuPrecision precision,
         .iterations_per_loop = options->steps_per_execution, .processes = processes,
         .num_shards = mesh_shards(options) ? mesh_shards(options) : (int)options->shards,
     };
-    if (read_pipeline(options->pipeline, &config)) return NULL;
+    if (pipeline_read(options->pipeline, &config)) return NULL;
     CornuStrategy *strategy = cornu_pipeline_parallel_from(&config);
     if (!strategy) mesh_blame(options, cornu_error_status());
     return strategy;

@@ -52,6 +52,9 @@ bool mesh_is_given(const Options *options);
  * what is refused (options_blame). */
 CornuStatus mesh_blame(const Options *options, CornuStatus status);
 
+/* The value of --pipeline: its stages, microbatches and schedule. */
+CornuStatus pipeline_read(const char *text, CornuPipelineParallelConfig *to);
+
 /* --pipeline: opens its device, which cornu_strategy_device names and mesh_lay_out gives its mesh,
  * for these processes. NULL with a pending error. */
 CornuStrategy *pipeline_open(const Options *options, CornuPrecision precision,

@@ -105,7 +105,8 @@ static CornuStatus run(Options *options, Flags *flags)
             return cornu_error_status();
         options->device = flags->device;
     }
-    const bool   modelled = flags->scaling || flags->mesh.mesh;
+    const bool   meshed = flags->mesh.mesh || flags->mesh.pipeline;
+    const bool   modelled = flags->scaling || meshed;
     CornuStatus  status = CORNU_OK;
     CornuDevice *device = modelled ? NULL : session_open(options);
     if (!modelled && !device) return cornu_error_status();
@@ -113,7 +114,7 @@ static CornuStatus run(Options *options, Flags *flags)
     flags->mesh.json = flags->json;
     if (!status) status = explained_open(&subject, options, &flags->config);
     if (!status) status = flags->scaling ? explain_slices(options, flags)
-                        : flags->mesh.mesh ? explain_mesh(&flags->mesh, options, &flags->config)
+                        : meshed ? explain_mesh(&flags->mesh, options, &flags->config)
                         : explain_topology(options->device) && !flags->check
                             ? explain_ahead(options, flags, device) : explain(flags, device);
     cornu_model_free(flags->config.model);
@@ -158,8 +159,12 @@ int command_explain(int argc, char **argv)
           "with --mesh: the axes of the mesh that cut those of weights of this name, or in whose "
           "names the regular expression is found, such as dense/kernel=,model; auto: those that "
           "make the modelled step shortest; default those of cornu train", 0, 0, NULL },
+        { "pipeline", OPTION_TEXT, &flags.mesh.pipeline, "S[,M]",
+          "instead, the S stages of layers of cornu train --pipeline, with M microbatches: their "
+          "layers, modelled times, bytes, what crosses between them; with --mesh on its shards",
+          0, 0, NULL },
         { "profile", OPTION_TEXT, &flags.mesh.profile, "NAME",
-          "with --mesh: the TPU; default that of --device, else v3-8", 0, 0, NULL },
+          "with --mesh or --pipeline: the TPU; default that of --device, else v3-8", 0, 0, NULL },
         { "json", OPTION_TEXT, &flags.json, "FILE", "write everything as JSON", 0, 0, NULL },
         OPTION_END,
     };

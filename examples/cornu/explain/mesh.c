@@ -8,7 +8,7 @@
 
 /* ---- What is asked for ---- */
 
-static bool is_auto(const MeshFlags *flags) { return !strcmp(flags->mesh, "auto"); }
+static bool is_auto(const MeshFlags *flags) { return flags->mesh && !strcmp(flags->mesh, "auto"); }
 
 static bool is_layout_auto(const MeshFlags *flags)
 {
@@ -25,23 +25,28 @@ static const char *profile_of(const MeshFlags *flags, const Options *options)
 CornuStatus explain_mesh_check(const MeshFlags *flags, const Options *options,
                                const char *ignored)
 {
-    CornuMesh mesh;
-    if (!flags->mesh && (flags->layouts.count || flags->profile))
+    CornuMesh                   mesh;
+    CornuPipelineParallelConfig stages;
+    const char                 *what = flags->mesh ? "--mesh" : "--pipeline";
+    if (!flags->mesh && (flags->layouts.count || (flags->profile && !flags->pipeline)))
         return options_refuse("--%s without --mesh: expected both",
-                              flags->profile ? "profile" : "layout");
-    if (!flags->mesh) return CORNU_OK;
+                              flags->layouts.count ? "layout" : "profile");
+    if (!flags->mesh && !flags->pipeline) return CORNU_OK;
     if (ignored)
-        return options_refuse("--mesh and --%s: expected only one of them", ignored);
+        return options_refuse("%s and --%s: expected only one of them", what, ignored);
+    if (flags->pipeline && pipeline_read(flags->pipeline, &stages)) return cornu_error_status();
+    if (flags->pipeline && (is_auto(flags) || is_layout_auto(flags)))
+        return options_refuse("--pipeline and auto: expected --mesh AXIS=N,... or none");
     if (is_auto(flags) && flags->layouts.count)
         return options_refuse("--mesh auto and --layout: expected only one of "
                               "them");
     if (!is_auto(flags) && options->shards)
-        return options_refuse("--mesh %s and --shards: expected only one of "
-                              "them", flags->mesh);
+        return options_refuse("%s and --shards: expected only one of them, or --mesh batch=N",
+                              what);
     if (strcmp(options->device, "cpu") != 0 && strncmp(options->device, "tpu", 3) != 0)
-        return options_refuse("--mesh, but the device is %s: expected "
-                              "--device tpu, or one of its profiles", options->device);
-    return is_auto(flags) ? CORNU_OK : mesh_read(flags->mesh, &mesh);
+        return options_refuse("%s, but the device is %s: expected --device tpu, or one of its "
+                              "profiles", what, options->device);
+    return is_auto(flags) || !flags->mesh ? CORNU_OK : mesh_read(flags->mesh, &mesh);
 }
 
 /* ---- The answers ---- */
@@ -59,15 +64,20 @@ static CornuStatus show(const MeshFlags *flags, const Options *options,
                         const CornuExplainConfig *config, CornuMesh mesh,
                         const CornuLayoutRow *rows, bool page)
 {
-    CornuExplainConfig one = *config;
-    char               device[64];
+    CornuExplainConfig          one = *config;
+    CornuPipelineParallelConfig stages = { .unset = 0 };
+    char                        device[64];
+    if (flags->pipeline && pipeline_read(flags->pipeline, &stages)) return cornu_error_status();
+    if (flags->pipeline) one.pipeline = &stages;
     snprintf(device, sizeof device, "tpu:%s", profile_of(flags, options));
     one.device_name = device;
     one.mesh = mesh;
     one.layout_map = rows;
     CornuExplanation *explanation = cornu_explain_from(&one);
     CornuStatus       status = explanation ? CORNU_OK : cornu_error_status();
-    if (!status && page) status = cornu_explanation_print(explanation, CORNU_EXPLAIN_MESH, stdout);
+    if (!status && page)
+        status = cornu_explanation_print(explanation, flags->pipeline ? CORNU_EXPLAIN_PIPELINE
+                                                                      : CORNU_EXPLAIN_MESH, stdout);
     if (!status && flags->json) status = write_json(explanation, flags->json);
     cornu_explanation_free(explanation);
     return status;
@@ -106,9 +116,11 @@ CornuStatus explain_mesh(const MeshFlags *flags, const Options *options,
 {
     CornuMesh   mesh = { .axes = 0 };
     MeshLayouts layouts = { .rows = NULL };
-    if (!is_auto(flags) && mesh_read(flags->mesh, &mesh)) return cornu_error_status();
+    if (!is_auto(flags) && flags->mesh && mesh_read(flags->mesh, &mesh))
+        return cornu_error_status();
     if (is_auto(flags) || is_layout_auto(flags)) return show_chosen(flags, options, config, mesh);
-    CornuStatus status = mesh_layouts(&flags->layouts, config->model, mesh, &layouts);
+    CornuStatus status = flags->mesh
+                       ? mesh_layouts(&flags->layouts, config->model, mesh, &layouts) : CORNU_OK;
     if (!status) status = show(flags, options, config, mesh, layouts.rows, true);
     mesh_free_layouts(&layouts);
     return status == CORNU_ERR_ARGUMENT || status == CORNU_ERR_SHAPE ? options_blame(status)

@@ -1,4 +1,5 @@
-/* cornu explain --mesh: how a mesh would cut a model, modelled; nothing runs. */
+/* cornu explain --mesh, --pipeline: how a mesh would cut a model, and stages; modelled, nothing
+ * runs. */
 #ifndef CORNU_EXAMPLES_EXPLAIN_MESH_H
 #define CORNU_EXAMPLES_EXPLAIN_MESH_H
 
@@ -7,7 +8,8 @@
 #include "../common/options.h"
 
 typedef struct {
-    const char *mesh;      /* "batch=2,model=4"; "auto": chosen. NULL: no flag of these is given */
+    const char *mesh;      /* "batch=2,model=4"; "auto": chosen. NULL: none */
+    const char *pipeline;  /* "4,8", stages and microbatches. NULL: none */
     OptionTexts layouts;   /* "dense/kernel=,model", "auto"; none: as cornu train's */
     const char *profile;   /* NULL: that of the device, else v3-8 */
     const char *json;      /* a file for all of it, or NULL */
@@ -18,8 +20,8 @@ typedef struct {
 CornuStatus explain_mesh_check(const MeshFlags *flags, const Options *options,
                                const char *ignored);
 
-/* Prints the page of the mesh, or for "auto" the three best meshes and layouts; `config` has the
- * model and what it is explained with. */
+/* Prints the page of the mesh, or of the stages, or for "auto" the three best meshes and layouts;
+ * `config` has the model and what it is explained with. */
 CornuStatus explain_mesh(const MeshFlags *flags, const Options *options,
                          const CornuExplainConfig *config);
 
