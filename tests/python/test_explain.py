@@ -27,6 +27,14 @@ def classifier():
 
 
 class Explain(unittest.TestCase):
+    def test_stages(self):
+        """Two layers of 64 and of 100 numbers a row, in microbatches of 8 rows."""
+        page, text = printed(classifier(), batch_size=32, pipeline=(2, 4))
+        self.assertIn("pipeline: 2 stages, 4 microbatches of 8 rows, 1f1b: 10 slots\n", text)
+        stages = page["pipeline"]["stages"]
+        self.assertEqual([(s["last"], s["weight_bytes"], s["sent_bytes"]) for s in stages],
+                         [("hidden", 4 * 65 * 100, 4 * 800), ("classes", 4 * 101 * 10, 0)])
+
     def test_a_tpu(self):
         """128 x 128 tiles: K = 64 fills half of the rows, N = 10 an 12.8th of the columns."""
         page, text = printed(classifier(), device="tpu:v3-8", batch_size=64, steps=1)

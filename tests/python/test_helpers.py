@@ -411,6 +411,18 @@ class Distribution(unittest.TestCase):
             d.set_distribution(None)
         self.assertIsNone(d.distribution())
 
+    def test_pipelines_accumulate(self):
+        """As on whole batches; with a mesh the same bits for any stages and schedule."""
+        d, alone = cornu.distribution, self.losses()
+        layout_map = d.LayoutMap(d.DeviceMesh((2, 2), ["batch", "model"]))
+        layout_map["dense/kernel"] = (None, "model")
+        for cut in ({}, {"layout_map": layout_map},
+                    {"layout_map": layout_map, "fully_sharded": True}):
+            one = self.losses(d.PipelineParallel(1, 4, **cut))
+            np.testing.assert_allclose(one, alone, rtol=1e-5)
+            for schedule in ("gpipe", "1f1b"):
+                self.assertEqual(self.losses(d.PipelineParallel(2, 4, schedule, **cut)), one)
+
     def test_errors(self):
         d = cornu.distribution
         mesh = d.DeviceMesh((2, 4), ["batch", "model"])
@@ -420,6 +432,10 @@ class Distribution(unittest.TestCase):
                     (2,), ["batch"], ["cpu:%d" % i for i in range(3)])),
                 ("has the axes .*'row'", lambda: d.LayoutMap(mesh).__setitem__("x", ("row",))),
                 ("expected a LayoutMap", lambda: d.ModelParallel()),
+                ("schedule is 'zigzag'", lambda: d.PipelineParallel(2, 4, "zigzag")),
+                (".stages is 0, expected 1 to 32", lambda: d.PipelineParallel(0, 4)),
+                ("fully_sharded is for a mesh", lambda: d.PipelineParallel(
+                    2, 4, fully_sharded=True)),
                 ("expected one axis", lambda: d.DataParallel(mesh))):
             with self.assertRaisesRegex(ValueError, text):
                 function()

@@ -9,11 +9,11 @@ from ._library import Owned, lib, struct
 from .devices import Device
 
 _PARTS = {"overview": "CORNU_EXPLAIN_OVERVIEW", "all": "CORNU_EXPLAIN_ALL",
-          "ops": "CORNU_EXPLAIN_OPS"}
+          "ops": "CORNU_EXPLAIN_OPS", "pipeline": "CORNU_EXPLAIN_PIPELINE"}
 
 
 def explain(model, device="cpu", *, batch_size=None, extent=None, loss=None, predict=False,
-            steps=5, part="overview", run=True, others=None, remat=False,
+            steps=5, part="overview", run=True, others=None, remat=False, pipeline=None,
             verbose=1):
     """Prints how a device computes a model's step, its memory, where its time goes, measured here
     and on a TPU modelled, and what to change so that it fits better. Returns all of it as a
@@ -36,6 +36,8 @@ def explain(model, device="cpu", *, batch_size=None, extent=None, loss=None, pre
     run: False only compiles and models the step
     others: model other numbers of shards and other TPUs, too; default where "all" is printed
     remat: also the memory of the step with each mode of cornu.RematScope
+    pipeline: stages and microbatches, such as (4, 8): instead, the stages that the step would be
+      cut into on a device of this name, which does not run
     verbose: 0 prints nothing
     """
     if part not in _PARTS:
@@ -49,6 +51,10 @@ def explain(model, device="cpu", *, batch_size=None, extent=None, loss=None, pre
         config.device = device.pointer
     elif device is not None:
         config.device_name = os.fspath(device).encode("utf-8")
+    if pipeline is not None:
+        stages = struct("CornuPipelineParallelConfig", stages=pipeline[0],
+                        microbatches=pipeline[1], schedule=lib.constants["CORNU_1F1B"])
+        config.pipeline, part = ctypes.addressof(stages), "pipeline"
     made = Owned(lib.cornu_explain_from(ctypes.byref(config)), lib.cornu_explanation_free)
     if verbose:
         print(lib.take_text(lib.cornu_explanation_to_text(made.address,

@@ -108,13 +108,16 @@ class LayoutMap(collections.abc.MutableMapping):
 class Distribution:
     """The base: what set_distribution takes. `device` is "cpu" or "tpu:v3-8"."""
 
-    def __init__(self, layout_map, batch_dim_name, device):
+    def __init__(self, layout_map, batch_dim_name, device, make="cornu_model_parallel_from",
+                 kind="CornuModelParallelConfig", **fields):
         mesh, rows = layout_map.device_mesh, layout_map._table()
-        config = struct("CornuModelParallelConfig", layout_map=ctypes.addressof(rows),
-                        batch_dim_name=batch_dim_name, device=device)
-        mesh._fill(config.mesh)
-        self._strategy = Strategy(lib.cornu_model_parallel_from(ctypes.byref(config)))
-        self.device_mesh, self.batch_dim_name = mesh, batch_dim_name or mesh.axis_names[0]
+        config = struct(kind, layout_map=ctypes.addressof(rows) if mesh else None,
+                        batch_dim_name=batch_dim_name, device=device, **fields)
+        if mesh:
+            mesh._fill(config.mesh)
+        self._strategy = Strategy(getattr(lib, make)(ctypes.byref(config)))
+        self.device_mesh = mesh
+        self.batch_dim_name = batch_dim_name or (mesh.axis_names[0] if mesh else None)
 
     @contextlib.contextmanager
     def scope(self):
@@ -139,6 +142,28 @@ class ModelParallel(Distribution):
                              % (layout_map,))
         super().__init__(layout_map, batch_dim_name, device)
         self.layout_map = layout_map
+
+
+class PipelineParallel(Distribution):
+    """A model is cut into stages of layers, the rows of a batch into microbatches, as Keras cannot:
+    gradients are added over a batch and applied once. `schedule` is "1f1b" or "gpipe"; `layout_map`
+    cuts each stage over the shards of its mesh; `fully_sharded` cuts weights along the batch's axis
+    of it as well. One stage is gradient accumulation within a batch."""
+
+    def __init__(self, stages, microbatches, schedule="1f1b", layout_map=None,
+                 fully_sharded=False, batch_dim_name=None, device="cpu"):
+        schedules = {"gpipe": "CORNU_GPIPE", "1f1b": "CORNU_1F1B"}
+        if schedule not in schedules:
+            raise ValueError("PipelineParallel: schedule is %r, expected one of %s"
+                             % (schedule, ", ".join(schedules)))
+        if layout_map is not None and layout_map.device_mesh is None:
+            raise ValueError("PipelineParallel: layout_map has no mesh, expected one with a mesh")
+        super().__init__(LayoutMap(None) if layout_map is None else layout_map, batch_dim_name,
+                         device, "cornu_pipeline_parallel_from", "CornuPipelineParallelConfig",
+                         stages=stages, microbatches=microbatches,
+                         schedule=lib.constants[schedules[schedule]],
+                         fully_sharded=bool(fully_sharded))
+        self.stages, self.microbatches, self.layout_map = stages, microbatches, layout_map
 
 
 class DataParallel(Distribution):
@@ -177,6 +202,7 @@ def distribution():
     return getattr(_thread, "value", None)
 
 
-__all__ = ["DataParallel", "DeviceMesh", "LayoutMap", "ModelParallel", "TensorLayout",
+__all__ = ["DataParallel", "DeviceMesh", "LayoutMap", "ModelParallel", "PipelineParallel",
+           "TensorLayout",
            "distribution", "get_device_count", "list_devices", "set_distribution"]
 __getattr__ = getter(__name__)
