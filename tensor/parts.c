@@ -65,27 +65,31 @@ CornuStatus cornu__parts_read(const CornuBuffer *buffer, int64_t first, CornuArr
 
 /* ---- Slices ---- */
 
-/* The number in the whole of element k of the slice that a shard has. */
+/* The number in the whole of element k of the slice that a shard has: of an axis in blocks the slice
+ * has a piece of each. */
 static int64_t place_in(const CornuMesh *mesh, CornuLayout layout, CornuShape whole,
                         CornuShape slice, int shard, int64_t k)
 {
     int64_t at = 0, stride = 1;
     for (int i = whole.rank - 1; i >= 0; i--) {
-        const int64_t n = slice.extent[i];
-        at += (k % n + n * cornu_mesh_index(mesh, layout.cut[i], shard)) * stride;
+        const int64_t n = slice.extent[i], blocks = cornu__layout_blocks(layout, i);
+        const int64_t piece = n / blocks, block = k % n / piece;
+        const int64_t own = piece * cornu_mesh_index(mesh, layout.cut[i], shard);
+        at += (block * (whole.extent[i] / blocks) + own + k % piece) * stride;
         stride *= whole.extent[i];
         k /= n;
     }
     return at;
 }
 
-/* Copies between a slice and its places in the whole, in runs of the last axis. */
+/* Copies between a slice and its places in the whole, in runs of the last axis' blocks. */
 static void copy_slice(const CornuMesh *mesh, CornuLayout layout, CornuArray whole,
                        CornuArray slice, int shard, bool write)
 {
     const size_t  size = cornu_dtype_size(whole.type.dtype);
     const int     rank = slice.type.shape.rank;
-    const int64_t run = rank ? slice.type.shape.extent[rank - 1] : 1;
+    const int64_t run = rank ? slice.type.shape.extent[rank - 1] /
+                               cornu__layout_blocks(layout, rank - 1) : 1;
     for (int64_t k = 0; k < cornu_type_count(slice.type); k += run) {
         char *own = (char *)slice.data + (size_t)k * size;
         char *of_whole = (char *)whole.data + size * (size_t)place_in(

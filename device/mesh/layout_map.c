@@ -137,7 +137,7 @@ CornuStatus cornu__layout_find(CornuLayoutMap *map, const CornuMesh *mesh, const
     Row      *row;
     CornuText text;
     CornuType slice;
-    *layout = (CornuLayout){ { 0 } };
+    *layout = (CornuLayout){ .cut = { 0 } };
     if (!map) return CORNU_OK;
     CORNU__TRY(row_of(map, path, false, &row));
     if (!row) return CORNU_OK;
@@ -163,7 +163,7 @@ CornuStatus cornu__layout_find_output(CornuLayoutMap *map, const CornuMesh *mesh
     Row      *row = NULL;
     CornuText text;
     CornuType slice;
-    *layout = (CornuLayout){ { 0 } };
+    *layout = (CornuLayout){ .cut = { 0 } };
     if (map) CORNU__TRY(row_of(map, path, true, &row));
     if (!row) return CORNU_OK;
     if (row->rank > type.shape.rank)
@@ -240,9 +240,13 @@ static void cut_further(const CornuMesh *mesh, unsigned axes, CornuType type, Co
 }
 
 CornuStatus cornu__device_layout(const CornuDevice *device, const char *path, CornuType type,
-                                 bool by_rows, CornuLayout *layout)
+                                 bool by_rows, int blocks, CornuLayout *layout)
 {
+    const int last = type.shape.rank - 1;
     CORNU__TRY(cornu__layout_find(device->layouts, &device->mesh, path, type, layout));
+    if (blocks > 1 && layout->cut[last] && type.shape.extent[last] % blocks == 0 &&
+        type.shape.extent[last] / blocks % cornu_mesh_size(&device->mesh, layout->cut[last]) == 0)
+        layout->blocks[last] = (unsigned char)blocks;
     if (device->fully_sharded && !by_rows) cut_further(&device->mesh, device->data, type, layout);
     return CORNU_OK;
 }

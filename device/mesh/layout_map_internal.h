@@ -32,9 +32,10 @@ CornuStatus cornu__device_output_layout(const struct CornuDevice *device, const 
 CornuStatus cornu__device_note_output(const struct CornuDevice *device, const char *path);
 
 /* Of a variable on this device; by_rows: it is updated by rows, so that
- * cornu_device_shard_fully does not count. */
+ * cornu_device_shard_fully does not count. blocks: its last axis is so many side by side, each of
+ * which is cut if they divide. */
 CornuStatus cornu__device_layout(const struct CornuDevice *device, const char *path, CornuType type,
-                                 bool by_rows, CornuLayout *layout);
+                                 bool by_rows, int blocks, CornuLayout *layout);
 
 /* cornu__layout_unused of the device's map. */
 const char *cornu__device_unused_layout(const struct CornuDevice *device, bool *of_output);

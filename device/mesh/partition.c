@@ -1,49 +1,13 @@
-#include "split.h"
+#include "partition_internal.h"
 
 #include <string.h>
 
 #include "../memory_internal.h"
 #include "../op_internal.h"
 #include "../ops/rules.h"
-#include "places.h"
-
-/* A value of the recorded program in one layout. */
-typedef struct {
-    CornuLayout   layout;
-    CornuValue    value;     /* of the partitioned program */
-    unsigned char partial;   /* axes over which it is still to be summed */
-    int           turn;      /* gathered for this layer's turn alone; 0: for all readers */
-    int           next;      /* another form of the same value; -1: none */
-} Form;
-
-/* In which layout all that read a value want it. */
-typedef struct {
-    CornuLayout layout;
-    enum { NOBODY, ALIKE, OTHERWISE } readers;
-} Wish;
-
-typedef struct {
-    const CornuProgram *from;
-    CornuProgram       *to;
-    const CornuMesh    *mesh;
-    const CornuLayout  *layouts;   /* by input */
-    const CornuLaid    *laid;
-    int                 laid_count;
-    unsigned            data;
-    int                 turn;      /* counts the runs of ops of one layer, forward or backward   */
-    int                 apart;     /* the largest number of ops kept apart in `from`           */
-    int                *uses;      /* by value: how often it is an operand */
-    int                *forms;     /* by value: as the op made it, then those it was brought to */
-    Wish               *wishes;    /* by value */
-    Form               *form;
-    int                 form_count, form_space;
-    CornuType          *types;     /* room for an op's operands */
-    CornuLayout        *have, *want;
-    CornuValue         *in;
-} Partition;
 
 /* Room for what is known of the values of `from`, and for an op. */
-static CornuStatus reserve(Partition *p)
+CornuStatus cornu__partition_reserve(Partition *p)
 {
     const CornuProgram *from = p->from;
     const size_t        most = (size_t)cornu__most_operands(from);
@@ -61,7 +25,7 @@ static CornuStatus reserve(Partition *p)
     return CORNU_OK;
 }
 
-static void release(Partition *p)
+void cornu__partition_release(Partition *p)
 {
     cornu__release(p->uses);
     cornu__release(p->forms);
@@ -72,197 +36,9 @@ static void release(Partition *p)
     cornu__release(p->in);
 }
 
-bool cornu__layout_equal(CornuLayout a, CornuLayout b)
-{
-    return !memcmp(a.cut, b.cut, sizeof a.cut);
-}
-
-unsigned cornu__layout_axes(CornuLayout layout)
-{
-    unsigned axes = 0;
-    for (int i = 0; i < CORNU_MAX_RANK; i++) axes |= layout.cut[i];
-    return axes;
-}
-
-CornuStatus cornu__layout_slice(const CornuMesh *mesh, CornuLayout layout, CornuType type,
-                                CornuType *slice)
-{
-    CornuText text;
-    *slice = type;
-    for (int i = 0; i < type.shape.rank; i++) {
-        const int parts = cornu_mesh_size(mesh, layout.cut[i]);
-        if (type.shape.extent[i] % parts)
-            return cornu__fail(CORNU_ERR_SHAPE, "axis %d of %s does not divide into the %d slices "
-                               "of its layout", i, cornu_type_print(&text, type), parts);
-        slice->shape.extent[i] /= parts;
-    }
-    return CORNU_OK;
-}
-
-/* ---- Forms ---- */
-
-static CornuStatus add_form(Partition *p, CornuValue old, CornuLayout layout, unsigned partial,
-                            int turn, CornuValue value)
-{
-    CORNU__TRY(cornu__reserve(&p->form, &p->form_space, p->form_count, 1, sizeof *p->form));
-    int *at = &p->forms[old];
-    while (*at >= 0) at = &p->form[*at].next;
-    *at = p->form_count;
-    p->form[p->form_count++] = (Form){ layout, value, (unsigned char)partial, turn, -1 };
-    return CORNU_OK;
-}
-
-static const Form *made(const Partition *p, CornuValue old) { return &p->form[p->forms[old]]; }
-
-static CornuType type_of(const Partition *p, CornuValue value)
-{
-    return cornu_program_type(p->to, value);
-}
-
-/* Moves an axis of x to the front, or back. */
-static CornuStatus turn(Partition *p, CornuValue *x, int axis, bool back)
-{
-    CornuAttributes turned = { .permutation = { { 0 } } };
-    int64_t        *axes = turned.permutation.axes;
-    if (axis == 0) return CORNU_OK;
-    for (int i = 0; i < type_of(p, *x).shape.rank; i++)
-        axes[i] = back ? (i < axis ? i + 1 : i == axis ? 0 : i)
-                       : (i == 0 ? axis : i <= axis ? i - 1 : i);
-    return cornu_program_record(p->to, CORNU_OP_TRANSPOSE, &turned, x, 1, x);
-}
-
-/* Records a collective over axes of the mesh, whose slices are along an axis of x. */
-static CornuStatus exchange(Partition *p, CornuOpId id, unsigned axes, int axis, CornuValue *x)
-{
-    int                   listed[CORNU_MAX_SHARDS];
-    const CornuAttributes attributes = { .shards = cornu__mesh_shards(p->mesh, axes, listed) };
-    CORNU__TRY(turn(p, x, axis, false));
-    CORNU__TRY(cornu_program_record(p->to, id, &attributes, x, 1, x));
-    return turn(p, x, axis, true);
-}
-
-static CornuStatus to_dtype(Partition *p, CornuDtype dtype, CornuValue *x)
-{
-    const CornuAttributes to = { .convert = { dtype } };
-    if (type_of(p, *x).dtype == dtype) return CORNU_OK;
-    return cornu_program_record(p->to, CORNU_OP_CONVERT, &to, x, 1, x);
-}
-
-/* What is cut along the batch is gathered for each layer that reads it, forward and backward, as
- * whole it is to be in memory only meanwhile. */
-static CornuStatus gather(Partition *p, unsigned axes, int axis, int *turn, CornuValue *x)
-{
-    const int own = p->to->apart;
-    if (axes & p->data) {
-        *turn = p->turn;
-        cornu__program_apart(p->to, p->apart + p->turn);
-    }
-    const CornuStatus status = exchange(p, CORNU_OP_ALL_GATHER, axes, axis, x);
-    cornu__program_apart(p->to, own);
-    return status;
-}
-
-/* The sum over the axes that x is partial over: of its slice, if it is wanted cut by just these. */
-static CornuStatus add_terms(Partition *p, unsigned partial, CornuLayout want, CornuLayout *layout,
-                             CornuValue *x)
-{
-    for (int i = 0; i < type_of(p, *x).shape.rank; i++)
-        if (want.cut[i] == partial && !layout->cut[i]) {
-            layout->cut[i] = (unsigned char)partial;
-            return exchange(p, CORNU_OP_REDUCE_SCATTER, partial, i, x);
-        }
-    return exchange(p, CORNU_OP_ALL_REDUCE, partial, 0, x);
-}
-
-/* Likewise; bf16 and f16 are summed in f32. */
-static CornuStatus add_up(Partition *p, CornuValue old, unsigned partial, CornuLayout want,
-                          CornuLayout *layout, CornuValue *x)
-{
-    const CornuDtype dtype = p->from->values[old].type.dtype;
-    if (dtype == CORNU_BF16 || dtype == CORNU_F16) CORNU__TRY(to_dtype(p, CORNU_F32, x));
-    CORNU__TRY(add_terms(p, partial, want, layout, x));
-    return to_dtype(p, dtype, x);
-}
-
-static CornuStatus bring(Partition *p, CornuValue old, CornuLayout want, CornuValue *out);
-
-static CornuCutAxis cut_axis(const Partition *p, unsigned axes, int64_t extent)
-{
-    return (CornuCutAxis){ p->to, p->mesh, axes, extent };
-}
-
-/* A value that is made from little is made anew for a slice. */
-static CornuStatus make_again(Partition *p, CornuValue old, CornuLayout want, bool *made_again,
-                              CornuValue *out)
-{
-    const CornuProgramValue *value = &p->from->values[old];
-    CornuType                types[CORNU_MAX_INPUTS];
-    CornuLayout              wanted[CORNU_MAX_INPUTS], none[CORNU_MAX_INPUTS] = { { { 0 } } };
-    CornuValue               in[CORNU_MAX_INPUTS];
-    *made_again = false;
-    if (value->op < 0 || p->from->ops[value->op].in_count > CORNU_MAX_INPUTS) return CORNU_OK;
-    const CornuProgramOp *op = &p->from->ops[value->op];
-    const CornuOpCall     call = cornu_program_call(p->from, op, types);
-    CornuSplit split = { .mesh = p->mesh, .call = &call, .out = &value->type, .out_count = 1,
-                         .have = none, .want = wanted };
-    if (!cornu__split_for(&split, want)) return CORNU_OK;
-    for (int i = 0; i < op->in_count; i++)
-        CORNU__TRY(bring(p, cornu_program_operands(p->from, op)[i], wanted[i], &in[i]));
-    *made_again = true;
-    if (split.rows && op->id == CORNU_OP_IOTA) {
-        const CornuCutAxis cut = cut_axis(p, split.rows,
-                                          value->type.shape.extent[op->attributes.iota.axis]);
-        return cornu__own_iota(&cut, &split.attributes, out);
-    }
-    if (split.rows) {
-        const CornuCutAxis cut = cut_axis(p, split.rows, op->attributes.one_hot.depth);
-        return cornu__own_one_hot(&cut, op->attributes.one_hot.dtype, in[0], out);
-    }
-    return cornu_program_record(p->to, op->id, &split.attributes, in, op->in_count, out);
-}
-
-/* From the layout that the value was made in: sums, then gathers, then slices. `turn` is set if
- * it is for one layer alone. */
-static CornuStatus convert(Partition *p, CornuValue old, CornuLayout want, int *turn,
-                           CornuValue *out)
-{
-    const Form  from = *made(p, old);
-    CornuLayout layout = from.layout;
-    bool        again = false;
-    *out = from.value;
-    if (!from.partial) CORNU__TRY(make_again(p, old, want, &again, out));
-    if (again) return CORNU_OK;
-    if (from.partial) CORNU__TRY(add_up(p, old, from.partial, want, &layout, out));
-    for (int i = 0; i < CORNU_MAX_RANK; i++) {
-        if (!layout.cut[i] || layout.cut[i] == want.cut[i]) continue;
-        CORNU__TRY(gather(p, layout.cut[i], i, turn, out));
-        layout.cut[i] = 0;
-    }
-    for (int i = 0; i < CORNU_MAX_RANK; i++)
-        if (want.cut[i] != layout.cut[i])
-            CORNU__TRY(exchange(p, CORNU_OP_SHARD_SLICE, want.cut[i], i, out));
-    return CORNU_OK;
-}
-
-/* The value in this layout, summed. */
-static CornuStatus bring(Partition *p, CornuValue old, CornuLayout want, CornuValue *out)
-{
-    int turn = 0;
-    for (int i = p->forms[old]; i >= 0; i = p->form[i].next) {
-        const Form *form = &p->form[i];
-        if (form->partial || (form->turn && form->turn != p->turn) ||
-            !cornu__layout_equal(form->layout, want))
-            continue;
-        *out = form->value;
-        return CORNU_OK;
-    }
-    CORNU__TRY(convert(p, old, want, &turn, out));
-    return add_form(p, old, want, 0, turn, *out);
-}
-
 /* ---- Wishes ---- */
 
-static void add_wish(Partition *p, CornuValue value, const CornuLayout *layout)
+void cornu__partition_wish(Partition *p, CornuValue value, const CornuLayout *layout)
 {
     Wish *wish = &p->wishes[value];
     if (layout && wish->readers == NOBODY) *wish = (Wish){ *layout, ALIKE };
@@ -297,19 +73,26 @@ static const CornuLayout *wished(const Partition *p, const CornuProgramOp *op)
  * slices, as the scaled gradient of a weight that is cut, is computed of slices. */
 static void find_wishes(Partition *p)
 {
+    for (int i = 0; i < p->from->output_count; i++) {
+        const CornuProgramOutput *output = &p->from->outputs[i];
+        cornu__partition_wish(p, output->value,
+                              output->alias < 0 ? NULL : &p->layouts[output->alias]);
+    }
+    cornu__partition_spread_wishes(p);
+}
+
+void cornu__partition_spread_wishes(Partition *p)
+{
     const CornuProgram *from = p->from;
-    for (int i = 0; i < from->output_count; i++)
-        add_wish(p, from->outputs[i].value,
-                 from->outputs[i].alias < 0 ? NULL : &p->layouts[from->outputs[i].alias]);
     for (int i = from->op_count - 1; i >= 0; i--) {
         const CornuProgramOp *op = &from->ops[i];
         const CornuValue     *in = cornu_program_operands(from, op);
         const CornuLayout    *layout = wished(p, op);
         const CornuShape      shape = cornu_program_type(from, op->out_first).shape;
         for (int k = 0; k < op->in_count; k++)
-            add_wish(p, in[k],
-                     cornu_shape_equal(cornu_program_type(from, in[k]).shape, shape) ? layout
-                                                                                     : NULL);
+            cornu__partition_wish(
+                p, in[k],
+                cornu_shape_equal(cornu_program_type(from, in[k]).shape, shape) ? layout : NULL);
     }
 }
 
@@ -324,7 +107,8 @@ static CornuStatus record(Partition *p, const CornuProgramOp *op,
     CornuValue               out[CORNU_MAX_OUTPUTS];
     CORNU__TRY(cornu_program_record(p->to, op->id, attributes, p->in, op->in_count, out));
     for (int i = 0; i < op->out_count; i++)
-        CORNU__TRY(add_form(p, op->out_first + i, made ? made[i] : whole, partial, 0, out[i]));
+        CORNU__TRY(cornu__form_add(p, op->out_first + i, made ? made[i] : whole, partial, 0,
+                                   out[i]));
     return CORNU_OK;
 }
 
@@ -342,9 +126,10 @@ static bool adds_parts(const Partition *p, const CornuProgramOp *op)
 {
     if (op->id != CORNU_OP_ADD) return false;
     const CornuValue *in = cornu_program_operands(p->from, op);
-    const Form       *a = made(p, in[0]), *b = made(p, in[1]);
+    const Form       *a = cornu__form_made(p, in[0]), *b = cornu__form_made(p, in[1]);
     return a->partial && a->partial == b->partial && cornu__layout_equal(a->layout, b->layout) &&
-           cornu_type_equal(type_of(p, a->value), type_of(p, b->value));
+           cornu_type_equal(cornu_program_type(p->to, a->value),
+                            cornu_program_type(p->to, b->value));
 }
 
 /* The axes over which the result stays partial: of a term that this op alone reads, and moves or
@@ -354,7 +139,7 @@ static unsigned passes_parts(const Partition *p, const CornuProgramOp *op, const
     const CornuValue *in = cornu_program_operands(p->from, op);
     if (op->id != CORNU_OP_RESHAPE && op->id != CORNU_OP_TRANSPOSE && op->id != CORNU_OP_REDUCE_SUM)
         return 0;
-    const Form *x = made(p, in[0]);
+    const Form *x = cornu__form_made(p, in[0]);
     return p->uses[in[0]] == 1 && cornu__layout_equal(x->layout, *want) ? x->partial : 0;
 }
 
@@ -367,7 +152,7 @@ static CornuStatus shift_indices(Partition *p, const CornuSplit *split)
     const int64_t padded = scatter ? CORNU_PADDED_ABOVE
                          : gradient ? attributes->gather_grad.padded : attributes->gather.padded;
     const CornuType   *table = gradient ? &split->out[0] : &split->call->in[0];
-    const CornuCutAxis cut = cut_axis(p, split->rows, table->shape.extent[0]);
+    const CornuCutAxis cut = cornu__form_cut(p, split->rows, table->shape.extent[0]);
     return cornu__own_places(&cut, padded, &p->in[1]);
 }
 
@@ -377,14 +162,13 @@ static CornuStatus join(Partition *p, const CornuProgramOp *op, const CornuSplit
     Form         *form = &p->form[p->forms[op->out_first]];
     const int64_t axis = op->attributes.axis.axis;
     if (op->id == CORNU_OP_REDUCE_MAX) {
-        const CornuCutAxis cut = cut_axis(p, split->largest, 0);
+        const CornuCutAxis cut = cornu__form_cut(p, split->largest, 0);
         return cornu__join_max(&cut, &form->value);
     }
-    const CornuCutAxis cut = cut_axis(p, split->largest, split->call->in[0].shape.extent[axis]);
+    const CornuCutAxis cut = cornu__form_cut(p, split->largest,
+                                             split->call->in[0].shape.extent[axis]);
     return cornu__join_argmax(&cut, p->in[0], axis, &form->value);
 }
-
-static CornuStatus split_op(Partition *p, const CornuProgramOp *op);
 
 /* The ops that the op is made of, as a program whose inputs are the operands. */
 static CornuStatus split_inner(Partition *p, const CornuProgramOp *op, const CornuOpCall *call,
@@ -397,18 +181,19 @@ static CornuStatus split_inner(Partition *p, const CornuProgramOp *op, const Cor
     for (int i = 0; i < op->in_count; i++)
         CORNU__TRY(cornu_program_copy_input(inner, p->from, in[i], &x[i]));
     CORNU__TRY(cornu__op_rules(op->id)->decompose(inner, call, x, out));
-    CornuStatus status = reserve(&q);
+    CornuStatus status = cornu__partition_reserve(&q);
     for (int i = 0; i < op->in_count && !status; i++) {
-        const CornuLayout layout = made(p, in[i])->layout;
-        if (!(status = bring(p, in[i], layout, &value)))
-            status = add_form(&q, x[i], layout, 0, 0, value);
+        const CornuLayout layout = cornu__form_made(p, in[i])->layout;
+        if (!(status = cornu__form_bring(p, in[i], layout, &value)))
+            status = cornu__form_add(&q, x[i], layout, 0, 0, value);
     }
-    for (int i = 0; i < inner->op_count && !status; i++) status = split_op(&q, &inner->ops[i]);
+    for (int i = 0; i < inner->op_count && !status; i++)
+        status = cornu__partition_op(&q, &inner->ops[i]);
     for (int i = 0; i < op->out_count && !status; i++) {
-        const Form *form = made(&q, out[i]);
-        status = add_form(p, op->out_first + i, form->layout, form->partial, 0, form->value);
+        const Form *form = cornu__form_made(&q, out[i]);
+        status = cornu__form_add(p, op->out_first + i, form->layout, form->partial, 0, form->value);
     }
-    release(&q);
+    cornu__partition_release(&q);
     return status;
 }
 
@@ -426,25 +211,25 @@ static CornuLayout of_one_hot(const Partition *p, const CornuProgramOp *op)
 {
     const CornuValue *in = cornu_program_operands(p->from, op);
     for (int i = 0; i < op->in_count; i++) {
-        const int producer = p->from->values[in[i]].op, other = made(p, in[i])->next;
+        const int producer = p->from->values[in[i]].op, other = cornu__form_made(p, in[i])->next;
         if (producer >= 0 && other >= 0 && p->from->ops[producer].id == CORNU_OP_ONE_HOT)
             return p->form[other].layout;
     }
-    return (CornuLayout){ { 0 } };
+    return (CornuLayout){ .cut = { 0 } };
 }
 
-static CornuStatus split_op(Partition *p, const CornuProgramOp *op)
+CornuStatus cornu__partition_op(Partition *p, const CornuProgramOp *op)
 {
     const CornuOpCall call = cornu_program_call(p->from, op, p->types);
     const CornuValue *in = cornu_program_operands(p->from, op);
     CornuType         out[CORNU_MAX_OUTPUTS];
     for (int i = 0; i < op->out_count; i++) out[i] = cornu_program_type(p->from, op->out_first + i);
     for (int i = 0; i < op->in_count; i++) {
-        p->have[i] = made(p, in[i])->layout;
-        p->in[i] = made(p, in[i])->value;
+        p->have[i] = cornu__form_made(p, in[i])->layout;
+        p->in[i] = cornu__form_made(p, in[i])->value;
     }
     if (adds_parts(p, op)) return record(p, op, &op->attributes, p->have,
-                                         made(p, in[0])->partial);
+                                         cornu__form_made(p, in[0])->partial);
     CornuSplit split = { .mesh = p->mesh, .call = &call, .out = out, .out_count = op->out_count,
                          .have = p->have, .want = p->want,
                          .barred = operands_vary(p, op) || !cornu__split_keeps_bits(op->id)
@@ -460,7 +245,7 @@ static CornuStatus split_op(Partition *p, const CornuProgramOp *op)
     if (cornu__split_expands(&split)) return expand(p, op, &call);
     const unsigned passed = passes_parts(p, op, p->want);
     for (int i = 0; i < op->in_count && !passed; i++)
-        CORNU__TRY(bring(p, in[i], p->want[i], &p->in[i]));
+        CORNU__TRY(cornu__form_bring(p, in[i], p->want[i], &p->in[i]));
     split.partial |= passed;
     if (passed && op->id == CORNU_OP_REDUCE_SUM) split.attributes.reduce.widen = 1;
     if (split.rows) CORNU__TRY(shift_indices(p, &split));
@@ -479,10 +264,10 @@ static CornuStatus between_shards(Partition *p, const CornuProgramOp *op)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s in groups of its own on a mesh, expected one "
                            "over all shards", cornu_op_name(op->id));
     if (op->id == CORNU_OP_ALL_REDUCE && p->from->values[in[0]].varies) {
-        const Form *x = made(p, in[0]);
-        return add_form(p, op->out_first, x->layout, x->partial | p->data, 0, x->value);
+        const Form *x = cornu__form_made(p, in[0]);
+        return cornu__form_add(p, op->out_first, x->layout, x->partial | p->data, 0, x->value);
     }
-    if (op->in_count) CORNU__TRY(bring(p, in[0], whole, &p->in[0]));
+    if (op->in_count) CORNU__TRY(cornu__form_bring(p, in[0], whole, &p->in[0]));
     const CornuAttributes along = { .shards = cornu__mesh_shards(p->mesh, p->data, listed) };
     return record(p, op, &along, NULL, 0);
 }
@@ -493,7 +278,7 @@ static CornuStatus lay(Partition *p, CornuValue old)
     const CornuLayout *layout = laid_of(p, old);
     CornuValue         value;
     if (!layout) return CORNU_OK;
-    CORNU__TRY(bring(p, old, *layout, &value));
+    CORNU__TRY(cornu__form_bring(p, old, *layout, &value));
     int *at = &p->forms[old];
     while (p->form[*at].partial || !cornu__layout_equal(p->form[*at].layout, *layout))
         at = &p->form[*at].next;
@@ -517,7 +302,7 @@ static CornuStatus declare_inputs(Partition *p)
         CORNU__TRY(axes ? cornu_program_mesh_input(p->to, slice, axes, &own)
                         : cornu_program_input(p->to, slice, &own));
         if (value->fixed) cornu_program_fix_input(p->to, own);
-        CORNU__TRY(add_form(p, from->inputs[i], layout, 0, 0, own));
+        CORNU__TRY(cornu__form_add(p, from->inputs[i], layout, 0, 0, own));
     }
     return CORNU_OK;
 }
@@ -527,12 +312,10 @@ static CornuStatus bring_output(Partition *p, const CornuProgramOutput *output, 
                                 CornuValue *value)
 {
     static const CornuLayout whole;
-    CORNU__TRY(bring(p, output->value, want, value));
+    CORNU__TRY(cornu__form_bring(p, output->value, want, value));
     if (!cornu__layout_axes(want) || p->to->values[*value].varies) return CORNU_OK;
-    CORNU__TRY(bring(p, output->value, whole, value));
-    for (int i = 0; i < CORNU_MAX_RANK; i++)
-        if (want.cut[i]) CORNU__TRY(exchange(p, CORNU_OP_SHARD_SLICE, want.cut[i], i, value));
-    return CORNU_OK;
+    CORNU__TRY(cornu__form_bring(p, output->value, whole, value));
+    return cornu__form_slice(p, want, value);
 }
 
 static CornuStatus declare_outputs(Partition *p)
@@ -555,7 +338,7 @@ static CornuStatus partition(Partition *p)
     const CornuProgram *from = p->from;
     p->to = cornu_program_create();
     if (!p->to) return cornu_error_take();
-    CORNU__TRY(reserve(p));
+    CORNU__TRY(cornu__partition_reserve(p));
     find_wishes(p);
     p->apart = cornu__program_most_apart(from);
     CORNU__TRY(declare_inputs(p));
@@ -564,7 +347,7 @@ static CornuStatus partition(Partition *p)
         p->turn += i == 0 || op->apart != op[-1].apart || strcmp(op->scope, op[-1].scope) != 0;
         CORNU__TRY(cornu__program_follow(p->to, op));
         CORNU__TRY(cornu__is_collective(op->id) || op->id == CORNU_OP_REPLICA_ID
-                       ? between_shards(p, op) : split_op(p, op));
+                       ? between_shards(p, op) : cornu__partition_op(p, op));
         for (int k = 0; k < op->out_count; k++) CORNU__TRY(lay(p, op->out_first + k));
     }
     return declare_outputs(p);
@@ -583,7 +366,7 @@ CornuProgram *cornu__partition_laid(const CornuProgram *program, const CornuMesh
     Partition   p = { .from = program, .mesh = mesh, .data = data, .layouts = layouts,
                       .laid = laid, .laid_count = laid_count };
     CornuStatus status = partition(&p);
-    release(&p);
+    cornu__partition_release(&p);
     if (!status) return p.to;
     cornu_program_free(p.to);
     return cornu__null();

@@ -28,12 +28,18 @@
 #include "mesh_internal.h"
 
 /* For each axis of a value the axes of the mesh, by bits, that cut it into equal slices; all
- * zeros: it is whole. */
+ * zeros: it is whole. An axis that is cut may be several blocks side by side, as the gates of a
+ * recurrence are, of each of which a slice has its part; 0: it is one. */
 typedef struct CornuLayout {
     unsigned char cut[CORNU_MAX_RANK];
+    unsigned char blocks[CORNU_MAX_RANK];
 } CornuLayout;
 
 bool     cornu__layout_equal(CornuLayout a, CornuLayout b);
+/* Whether they cut the axis alike. */
+bool     cornu__layout_alike(CornuLayout a, CornuLayout b, int axis);
+/* Blocks of the axis, at least 1. */
+int64_t  cornu__layout_blocks(CornuLayout layout, int axis);
 /* All axes of the mesh that cut it. */
 unsigned cornu__layout_axes(CornuLayout layout);
 

@@ -185,26 +185,75 @@ static int64_t extent_in(const CornuSplit *s, int operand, int axis)
     return s->call->in[operand].shape.extent[axis];
 }
 
-/* Whether the axis of the operand becomes axis j of the results, cut as they are. */
-static bool follows(const CornuSplit *s, int operand, int axis, int j)
+/* Whether the op takes or puts whole blocks of so many elements along the axis. */
+static bool moves_blocks(const CornuSplit *s, int axis, int64_t block)
 {
+    const CornuAttributes *a = s->call->attributes;
+    bool                   moves = true;
+    switch (s->call->id) {
+    case CORNU_OP_SLICE: return a->slice.starts[axis] % block == 0 &&
+                                a->slice.sizes[axis] % block == 0;
+    case CORNU_OP_PAD:   return a->pad.low[axis] % block == 0 && a->pad.high[axis] % block == 0 &&
+                                a->pad.low[axis] >= 0 && a->pad.high[axis] >= 0;
+    case CORNU_OP_CONCAT:
+        for (int i = 0; i < s->call->in_count; i++) moves &= extent_in(s, i, axis) % block == 0;
+        return moves;
+    default: return false;
+    }
+}
+
+/* The axis of the results that an operand's axis is, or makes; below 0: none. */
+static int axis_made(int to) { return to < CORNU_AXIS_READ && to != SUMMED ? -2 - to : to; }
+
+/* Whether a reshape joins the axis with others, or divides it. */
+static bool is_joined(const CornuSplit *s, int operand, int axis, int to)
+{
+    return cornu__op_reads(s->call->id) == CORNU_READS_RESHAPE && to >= 0 &&
+           extent_in(s, operand, axis) != s->out[0].shape.extent[to];
+}
+
+/* Whether the axis of the operand, in blocks of so many elements, becomes one of the results, cut
+ * as they are: in such blocks, or in one where a reshape joins it with others. */
+static bool follows(const CornuSplit *s, int operand, int axis, int to, int64_t block)
+{
+    const int     j = axis_made(to);
+    const int64_t in = extent_in(s, operand, axis);
     if (j < 0) return false;
-    const int64_t in = extent_in(s, operand, axis), out = s->out[0].shape.extent[j];
-    return cornu__op_reads(s->call->id) == CORNU_READS_RESHAPE || in == out;
+    if (to < 0) return moves_blocks(s, j, block);
+    return is_joined(s, operand, axis, to) ? block == in : in == s->out[0].shape.extent[j];
+}
+
+static unsigned char blocks_of(int64_t extent, int64_t block)
+{
+    return (unsigned char)(extent > block ? extent / block : 0);
+}
+
+/* Ops that number the places along an axis know nothing of blocks. */
+static bool takes_blocks(CornuOpId id)
+{
+    return id != CORNU_OP_GATHER && id != CORNU_OP_GATHER_GRAD && id != CORNU_OP_SCATTER_ROWS &&
+           id != CORNU_OP_ARGMAX && id != CORNU_OP_IOTA && id != CORNU_OP_ONE_HOT;
 }
 
 /* The first cut of an operand's axis that the results can have decides; two axes are not cut by
  * one axis of the mesh. */
 static void choose(CornuSplit *s, int operand, const int to[CORNU_MAX_RANK], unsigned *used)
 {
+    const CornuLayout have = s->have[operand];
     for (int i = 0; i < s->call->in[operand].shape.rank; i++) {
-        const unsigned cut = s->have[operand].cut[i];
+        const unsigned cut = have.cut[i];
         if (!cut || cut & (*used | s->barred)) continue;
+        if (have.blocks[i] && !takes_blocks(s->call->id)) continue;
+        const int j = axis_made(to[i]);
+        int64_t   block = extent_in(s, operand, i) / cornu__layout_blocks(have, i);
+        const bool kept = follows(s, operand, i, to[i], block);
+        if (kept && is_joined(s, operand, i, to[i])) block = s->out[0].shape.extent[j];
         if (to[i] == SUMMED) {
             s->partial |= cut;
-        } else if (follows(s, operand, i, to[i]) && !s->made[0].cut[to[i]] &&
-                   s->out[0].shape.extent[to[i]] % parts(s, cut) == 0) {
-            s->made[0].cut[to[i]] = (unsigned char)cut;
+            s->summed_blocks = have.blocks[i];
+        } else if (kept && !s->made[0].cut[j] && block % parts(s, cut) == 0) {
+            s->made[0].cut[j] = (unsigned char)cut;
+            s->made[0].blocks[j] = blocks_of(s->out[0].shape.extent[j], block);
         } else {
             continue;
         }
@@ -212,18 +261,34 @@ static void choose(CornuSplit *s, int operand, const int to[CORNU_MAX_RANK], uns
     }
 }
 
+/* An axis that becomes one of the results is cut as that is. */
+static void ask_axis(const CornuSplit *s, int operand, int axis, int to, CornuLayout *layout)
+{
+    const int     j = axis_made(to);
+    const int64_t in = extent_in(s, operand, axis);
+    if (j < 0 || !s->made[0].cut[j]) return;
+    int64_t block = s->out[0].shape.extent[j] / cornu__layout_blocks(s->made[0], j);
+    if (is_joined(s, operand, axis, to) && !s->made[0].blocks[j]) block = in;
+    if (!follows(s, operand, axis, to, block)) return;
+    layout->cut[axis] = s->made[0].cut[j];
+    layout->blocks[axis] = blocks_of(in, block);
+}
+
 /* Operands are cut as the results are, and along axes that are summed over all alike. */
 static void ask(CornuSplit *s, int operand, const int to[CORNU_MAX_RANK])
 {
     CornuLayout *layout = &s->want[operand];
-    *layout = (CornuLayout){ { 0 } };
+    *layout = (CornuLayout){ .cut = { 0 } };
     for (int i = 0; i < s->call->in[operand].shape.rank; i++) {
         if (to[i] == SUMMED)
             layout->cut[i] = s->call->in_count > 1
                            ? (unsigned char)s->partial
                            : (unsigned char)(s->have[operand].cut[i] & s->partial);
-        else if (follows(s, operand, i, to[i]))
-            layout->cut[i] = s->made[0].cut[to[i]];
+        else
+            ask_axis(s, operand, i, to[i], layout);
+        if (to[i] == SUMMED && layout->cut[i])
+            layout->blocks[i] = s->call->in_count > 1 ? s->summed_blocks
+                                                      : s->have[operand].blocks[i];
     }
 }
 
@@ -276,7 +341,14 @@ static void adapt(CornuSplit *s)
         divide(s, s->attributes.iota.extents);
         s->rows = s->made[0].cut[s->attributes.iota.axis];
         break;
-    case CORNU_OP_SLICE: divide(s, s->attributes.slice.sizes); break;
+    case CORNU_OP_SLICE:
+        divide(s, s->attributes.slice.starts);
+        divide(s, s->attributes.slice.sizes);
+        break;
+    case CORNU_OP_PAD:
+        divide(s, s->attributes.pad.low);
+        divide(s, s->attributes.pad.high);
+        break;
     default: break;
     }
 }
@@ -304,13 +376,16 @@ static bool make_result(CornuSplit *s, int result)
     CornuLayout     *layout = &s->made[result];
     *layout = s->made[0];
     if (cornu_shape_equal(shape, first)) return true;
-    *layout = (CornuLayout){ { 0 } };
-    if (own[s->call->id] == channels)
+    *layout = (CornuLayout){ .cut = { 0 } };
+    if (own[s->call->id] == channels) {
         layout->cut[shape.rank - 1] = s->made[0].cut[first.rank - 1];
-    else if (own[s->call->id] == heads)
+        layout->blocks[shape.rank - 1] = s->made[0].blocks[first.rank - 1];
+    } else if (own[s->call->id] == heads) {
         layout->cut[shape.rank == 3 ? 1 : 2] = s->made[0].cut[2];
-    else
+        layout->blocks[shape.rank == 3 ? 1 : 2] = s->made[0].blocks[2];
+    } else {
         return cornu__layout_axes(s->made[0]) == 0;
+    }
     return true;
 }
 
@@ -321,6 +396,7 @@ static void grant(CornuSplit *s, unsigned used)
     const CornuOpId id = s->call->id;
     const bool      decided = cornu__layout_axes(s->made[0]) || s->partial;
     if (decided || (cornu__layout_axes(s->wish) & (used | s->barred))) return;
+    if (s->wish.blocks[0] && !takes_blocks(id)) return;
     if (cornu__split_goes_by_element(id) || id == CORNU_OP_MATMUL || id == CORNU_OP_GATHER_GRAD)
         s->made[0] = s->wish;
 }
@@ -335,7 +411,7 @@ static void decide(CornuSplit *s, Way way)
     int       to[CORNU_MAX_RANK];
     unsigned  used = 0;
     bool      known = true;
-    s->made[0] = (CornuLayout){ { 0 } };
+    s->made[0] = (CornuLayout){ .cut = { 0 } };
     s->partial = 0;
     for (int i = 0; i < count && known; i++) {
         const int operand = way == LAST ? count - 1 - i : i;
@@ -345,11 +421,11 @@ static void decide(CornuSplit *s, Way way)
     if (known) grant(s, used);
     for (int i = 0; i < s->out_count; i++) known = known && make_result(s, i);
     if (!known) s->partial = 0;
-    for (int i = 0; i < s->out_count && !known; i++) s->made[i] = (CornuLayout){ { 0 } };
+    for (int i = 0; i < s->out_count && !known; i++) s->made[i] = (CornuLayout){ .cut = { 0 } };
     for (int i = 0; i < count; i++) {
         if (known) axes_of(s, i, to);
         if (known) ask(s, i, to);
-        else s->want[i] = (CornuLayout){ { 0 } };
+        else s->want[i] = (CornuLayout){ .cut = { 0 } };
     }
 }
 
@@ -357,7 +433,7 @@ static void decide(CornuSplit *s, Way way)
 static bool is_gathered(CornuLayout have, CornuLayout want)
 {
     for (int i = 0; i < CORNU_MAX_RANK; i++)
-        if (have.cut[i] && have.cut[i] != want.cut[i]) return true;
+        if (have.cut[i] && !cornu__layout_alike(have, want, i)) return true;
     return false;
 }
 
@@ -419,6 +495,8 @@ bool cornu__split_for(CornuSplit *s, CornuLayout made)
     if (s->call->id != CORNU_OP_IOTA && s->call->id != CORNU_OP_BROADCAST &&
         s->call->id != CORNU_OP_ONE_HOT)
         return false;
+    for (int i = 0; i < CORNU_MAX_RANK && !takes_blocks(s->call->id); i++)
+        if (made.blocks[i]) return false;
     for (int i = 0; i < s->call->in_count; i++) {
         axes_of(s, i, to);
         ask(s, i, to);

@@ -18,6 +18,7 @@ typedef struct {
     CornuLayout       *want;              /* of the operands; room for all */
     CornuLayout        made[CORNU_MAX_OUTPUTS];   /* of the results */
     unsigned           partial;           /* axes over which they are still to be summed */
+    unsigned char      summed_blocks;     /* of the axis that is summed along, as in CornuLayout */
     unsigned           largest;           /* over which they are the largest of each slice */
     unsigned           rows;              /* which cut the axis that the op has places of */
     CornuAttributes    attributes;        /* of the op on slices */

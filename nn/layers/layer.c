@@ -329,7 +329,7 @@ static CornuStatus weight_layout(const CornuWeight *weight, const CornuDevice *d
                                  CornuLayout *layout)
 {
     return cornu__device_layout(device, weight->path, weight->type,
-                                weight->sparse_gradient || weight->sliced, layout);
+                                weight->sparse_gradient || weight->sliced, weight->blocks, layout);
 }
 
 /* The initial values, as copy_values writes them. */

@@ -106,6 +106,8 @@ struct CornuWeight {
     bool              non_trainable; /* moving statistics */
     bool              sparse_gradient; /* a table of which only the rows looked up are updated */
     bool              sliced;        /* such a table, of whose rows each shard has a slice */
+    int               blocks;        /* its last axis is so many side by side, as gates are, of each
+                                        of which a mesh cuts slices; 0: it is one */
     CornuInitializer  initializer;
     CornuRegularizer  regularizer;   /* added to the loss while trainable; or none */
     CornuConstraint   constraint;    /* applied after each update; or none */

@@ -394,6 +394,7 @@ static CornuStatus copy_variables(CornuModel *model, CornuDevice *device, CornuV
         CORNU__TRY(cornu__device_layout(device, cornu_variable_name(old), cornu_variable_type(old),
                                         cornu_variable_has_sparse_gradient(old) ||
                                             cornu_variable_spread(old) != CORNU_SHARED,
+                                        i < weights ? cornu_model_weight(model, i)->blocks : 0,
                                         &layout));
         fresh[i] = cornu_variable_create(
             device, cornu_variable_type(old), cornu_variable_name(old),

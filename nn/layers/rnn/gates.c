@@ -39,6 +39,7 @@ static CornuStatus add_weight(CornuLayer *layer, const char *name, CornuShape sh
     snprintf(path, sizeof path, "%s_cell/%s", layer->class_label, name);
     CORNU__TRY(cornu_layer_weight(layer, cornu__is_cell(layer) ? name : path, shape, initializer,
                                   false));
+    layer->weights[layer->own_count - 1]->blocks = cornu__gates_count(layer);
     return cornu_layer_weight_rules(layer, regularizer, constraint);
 }
 

@@ -221,7 +221,9 @@ static const CornuMesh batch_model = { 2, { DATA, 4 }, { "batch", "model" } };
 static void column_then_row(void **state)
 {
     (void)state;
-    const CornuLayout layouts[5] = { { { 0 } }, { { 0, 2 } }, { { 2 } }, { { 2 } }, { { 0 } } };
+    const CornuLayout layouts[5] = {
+        { .cut = { 0 } }, { .cut = { 0, 2 } }, { .cut = { 2 } }, { .cut = { 2 } }, { .cut = { 0 } }
+    };
     compare(two_layers(), &batch_model, 1, layouts, 6, 3);
 }
 
@@ -231,7 +233,9 @@ static void along_the_batch(void **state)
 {
     (void)state;
     const CornuMesh   mesh = { 1, { DATA }, { "batch" } };
-    const CornuLayout layouts[5] = { { { 0 } }, { { 1 } }, { { 1 } }, { { 0, 1 } }, { { 1 } } };
+    const CornuLayout layouts[5] = {
+        { .cut = { 0 } }, { .cut = { 1 } }, { .cut = { 1 } }, { .cut = { 0, 1 } }, { .cut = { 1 } }
+    };
     compare(two_layers(), &mesh, 1, layouts, 1, 9);
 }
 
@@ -239,7 +243,10 @@ static void along_the_batch(void **state)
 static void row_then_column(void **state)
 {
     (void)state;
-    const CornuLayout layouts[5] = { { { 0 } }, { { 2, 1 } }, { { 3 } }, { { 0, 2 } }, { { 2 } } };
+    const CornuLayout layouts[5] = {
+        { .cut = { 0 } }, { .cut = { 2, 1 } }, { .cut = { 3 } }, { .cut = { 0, 2 } },
+        { .cut = { 2 } }
+    };
     compare(two_layers(), &batch_model, 1, layouts, 6, 7);
 }
 
@@ -262,8 +269,10 @@ static void heads(void **state)
     const int back[] = { 0, 2, 1, 3 };
     y = cornu_op_reshape(cornu_op_transpose(y, back), cornu_shape(ROWS, T, N * H));
     CornuProgram *program = end(&n, dense(&n, y, D));
-    const CornuLayout column = { { 0, 2 } }, bias = { { 2 } }, row = { { 2 } };
-    const CornuLayout layouts[9] = { { { 0 } }, column, bias, column, bias, column, bias, row };
+    const CornuLayout column = { .cut = { 0, 2 } }, bias = { .cut = { 2 } }, row = { .cut = { 2 } };
+    const CornuLayout layouts[9] = {
+        { .cut = { 0 } }, column, bias, column, bias, column, bias, row
+    };
     compare(program, &batch_model, 1, layouts, 10, 7);
 }
 
@@ -277,7 +286,9 @@ static void filters(void **state)
     y = cornu_op_relu(y);
     y = cornu_op_conv2d(y, weight(&n, cornu_shape(3, 3, 8, 4)), &same);
     CornuProgram     *program = end(&n, cornu_op_tanh(y));
-    const CornuLayout layouts[3] = { { { 0 } }, { { 0, 0, 0, 2 } }, { { 0, 0, 2, 0 } } };
+    const CornuLayout layouts[3] = {
+        { .cut = { 0 } }, { .cut = { 0, 0, 0, 2 } }, { .cut = { 0, 0, 2, 0 } }
+    };
     compare(program, &batch_model, 1, layouts, 4, 2);
 }
 
@@ -293,12 +304,12 @@ static CornuTensor *input(Network *n, CornuType type)
 static void lookups(void **state)
 {
     (void)state;
-    const CornuLayout cuts[3] = { { { 2 } }, { { 0, 2 } }, { { 2, 0 } } };
+    const CornuLayout cuts[3] = { { .cut = { 2 } }, { .cut = { 0, 2 } }, { .cut = { 2, 0 } } };
     const int         sums[3] = { 4, 3, 4 }, gathers[3] = { 1, 2, 1 };
     for (int i = 0; i < 3; i++) {
         Network           n = begin(cornu_type(CORNU_I32, ROWS, TIMES));
         CornuTensor      *y = cornu_op_gather(weight(&n, cornu_shape(CLASSES, 8)), n.x);
-        const CornuLayout layouts[3] = { { { 0 } }, cuts[i] };
+        const CornuLayout layouts[3] = { { .cut = { 0 } }, cuts[i] };
         compare(end(&n, cornu_op_tanh(cornu_op_add(y, cornu_op_broadcast(
                     weight(&n, cornu_shape(8)), cornu_tensor_shape(y))))), &batch_model, 1, layouts,
                 sums[i], gathers[i]);
@@ -312,7 +323,9 @@ static void classes(void **state)
     Network      n = begin(cornu_type(CORNU_F32, ROWS, 16));
     CornuTensor *labels = input(&n, cornu_type(CORNU_I32, ROWS));
     CornuTensor *logits = dense(&n, n.x, CLASSES);
-    const CornuLayout layouts[4] = { { { 0 } }, { { 0 } }, { { 0, 2 } }, { { 2 } } };
+    const CornuLayout layouts[4] = {
+        { .cut = { 0 } }, { .cut = { 0 } }, { .cut = { 0, 2 } }, { .cut = { 2 } }
+    };
     compare(end(&n, cornu_op_sparse_cross_entropy(logits, labels)), &batch_model, 1, layouts, 6, 3);
 }
 
@@ -342,7 +355,7 @@ static void largest(void **state)
           -INFINITY, -INFINITY, -INFINITY, -INFINITY }, { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 },
     };
     static const double index[6] = { 3, 0, 0, 4, 0, 11 };
-    const CornuLayout   layouts[1] = { { { 0, 2 } } };
+    const CornuLayout   layouts[1] = { { .cut = { 0, 2 } } };
     Network             n = { .device = cornu_device_open("cpu", .shards = DATA) };
     n.graph = cornu_graph_create(n.device);
     Recorded      r = { .program = found(&n, weight(&n, cornu_shape(6, CLASSES))) };
@@ -364,11 +377,11 @@ static void largest(void **state)
 static void replaced_rows(void **state)
 {
     (void)state;
-    const CornuLayout cuts[3] = { { { 2 } }, { { 0, 2 } }, { { 0 } } };
+    const CornuLayout cuts[3] = { { .cut = { 2 } }, { .cut = { 0, 2 } }, { .cut = { 0 } } };
     for (int i = 0; i < 3; i++) {
         static const double at[4] = { 7, 12, 0, 11 };
         const CornuMesh     one = { 1, { DATA }, { "batch" } };
-        const CornuLayout   layouts[3] = { cuts[i], { { 0 } }, { { 0 } } };
+        const CornuLayout   layouts[3] = { cuts[i], { .cut = { 0 } }, { .cut = { 0 } } };
         static const CornuLayout whole[3];
         Network             n = { .device = cornu_device_open("cpu", .shards = DATA) };
         n.graph = cornu_graph_create(n.device);

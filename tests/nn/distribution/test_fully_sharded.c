@@ -337,7 +337,7 @@ static void first_axis_that_divides(void **state)
     if (status) fail_msg("%s", cornu_error_message());
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         const CornuWeight *w = cornu_model_find_weight(model, expected[i].path);
-        CornuLayout        layout = { { 0 } };
+        CornuLayout        layout = { .cut = { 0 } };
         if (expected[i].axis >= 0) layout.cut[expected[i].axis] = 1;
         if (!w) fail_msg("%s: not found", expected[i].path);
         if (!cornu__layout_equal(*cornu_variable_layout(w->variable), layout))
