@@ -263,6 +263,8 @@ static CornuStatus check_collectives(const CornuDevice *device, const CornuProgr
 {
     for (int i = 0; i < program->op_count; i++) {
         const CornuProgramOp *op = &program->ops[i];
+        if (op->id == CORNU_OP_SCAN)
+            CORNU__TRY(check_collectives(device, op->attributes.scan.body));
         if (!cornu__is_collective(op->id)) continue;
         CornuType   in;
         CornuOpCall call = cornu_program_call(program, op, &in);

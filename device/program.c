@@ -215,11 +215,27 @@ static CornuStatus output_types(const CornuProgram *program, CornuOpId id,
     return status;
 }
 
-/* The axes along which a result varies, by those of the operands. Of groups that follow no mesh
- * nothing is known. */
-static unsigned result_varies(CornuOpId id, const CornuAttributes *attributes, unsigned operands)
+bool cornu__between_shards(const CornuProgram *program)
 {
-    const CornuReads reads = cornu__op_reads(id);
+    for (int i = 0; i < program->op_count; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        if (cornu__is_collective(op->id) || op->id == CORNU_OP_REPLICA_ID ||
+            (op->id == CORNU_OP_SCAN && cornu__between_shards(op->attributes.scan.body)))
+            return true;
+    }
+    return false;
+}
+
+/* The axes along which result i varies, by those of the operands; of a loop whose shards meet, by
+ * its body. Of groups that follow no mesh nothing is known. */
+static unsigned result_varies(CornuOpId id, const CornuAttributes *attributes, unsigned operands,
+                              int i)
+{
+    const CornuReads    reads = cornu__op_reads(id);
+    const CornuProgram *body = id == CORNU_OP_SCAN ? attributes->scan.body : NULL;
+    if (body && cornu__between_shards(body))
+        return body->values[body->outputs[i].value].varies |
+               (i < attributes->scan.carries ? body->values[body->inputs[i]].varies : 0u);
     if (reads != CORNU_READS_OWN && reads != CORNU_READS_SCATTER && reads != CORNU_READS_SHARDS)
         return operands;
     const unsigned axes = (unsigned)attributes->shards.axes;
@@ -253,12 +269,11 @@ static CornuStatus record_op(CornuProgram *program, CornuOpId id, const CornuAtt
         varies |= program->values[in[i]].varies;
         program->operands[program->operand_count++] = in[i];
     }
-    varies = result_varies(id, attributes, varies);
     for (int i = 0; i < out_count; i++) {
         out[i] = program->value_count++;
         program->values[out[i]] = (CornuProgramValue){
             .type = types[i], .op = program->op_count, .index = i,
-            .varies = (unsigned char)varies };
+            .varies = (unsigned char)result_varies(id, attributes, varies, i) };
     }
     program->op_count++;
     return CORNU_OK;

@@ -67,6 +67,9 @@ CornuStatus cornu__collective_fits(const CornuOpCall *call, int shards);
 
 /* ---- Programs (program.c) ---- */
 
+/* Whether it has collectives or asks for the shard's number, in a loop or outside. */
+bool cornu__between_shards(const CornuProgram *program);
+
 /* A program of ops with these rules, one per id; cornu_program_create takes those of
  * cornu__op_table. NULL and pending on failure. */
 CornuProgram *cornu__program_create(const struct CornuOpRules *const *rules);

@@ -2,13 +2,16 @@
 
 #include "../memory_internal.h"
 
-CornuStatus cornu__body_check(const CornuProgram *body, const char *owner)
+CornuStatus cornu__body_check(const CornuProgram *body, const char *owner, bool on_mesh)
 {
-    for (int i = 0; i < body->op_count; i++)
-        if (cornu__is_collective(body->ops[i].id) || body->ops[i].id == CORNU_OP_REPLICA_ID)
+    for (int i = 0; i < body->op_count; i++) {
+        const CornuProgramOp *op = &body->ops[i];
+        if (!cornu__is_collective(op->id) && op->id != CORNU_OP_REPLICA_ID) continue;
+        if (!on_mesh || op->attributes.shards.axes == 0)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s cannot be in the body of a %s",
-                               cornu_program_op_name(&body->ops[i]), owner);
-    for (int i = 0; i < body->input_count; i++)
+                               cornu_program_op_name(op), owner);
+    }
+    for (int i = 0; i < body->input_count && !cornu__between_shards(body); i++)
         if (body->values[body->inputs[i]].varies)
             return cornu__fail(CORNU_ERR_ARGUMENT, "input %d of the body has a value for "
                                "each shard, expected one for all", i);

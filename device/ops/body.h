@@ -4,9 +4,9 @@
 
 #include "rules.h"
 
-/* CORNU_ERR_UNSUPPORTED unless the body runs on one shard by itself, CORNU_ERR_ARGUMENT if it
- * writes into its operands. `owner` names the op it is of. */
-CornuStatus cornu__body_check(const CornuProgram *body, const char *owner);
+/* CORNU_ERR_UNSUPPORTED unless the body runs on one shard by itself, or, on_mesh, exchanges along
+ * axes of a mesh; CORNU_ERR_ARGUMENT if it writes into its operands. `owner` names its op. */
+CornuStatus cornu__body_check(const CornuProgram *body, const char *owner, bool on_mesh);
 
 /* Memory to run a body by reference kernels: its values, and room for an op's operands. */
 typedef struct {

@@ -35,7 +35,7 @@ static CornuStatus check_body(const CornuOpCall *call, const CornuType *out)
 {
     const CornuProgram *body = call->attributes->custom.body;
     const int           outputs = call->attributes->custom.definition->outputs;
-    CORNU__TRY(cornu__body_check(body, "registered op"));
+    CORNU__TRY(cornu__body_check(body, "registered op", false));
     if (body->input_count != call->in_count || body->output_count != outputs)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%d operands and %d results, its composition has %d "
                            "and %d", call->in_count, outputs, body->input_count,

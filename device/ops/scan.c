@@ -70,7 +70,7 @@ static CornuStatus scan_type(const CornuOpCall *call, CornuType *out)
     const CornuAttributes_SCAN *scan = &call->attributes->scan;
     CornuText                   before, after;
     CORNU__TRY(check_counts(call));
-    CORNU__TRY(cornu__body_check(scan->body, "scan"));
+    CORNU__TRY(cornu__body_check(scan->body, "scan", true));
     for (int i = 0; i < call->in_count; i++) CORNU__TRY(check_operand(call, i));
     for (int i = 0; i < scan->body->output_count; i++) {
         out[i] = cornu_program_type(scan->body, scan->body->outputs[i].value);

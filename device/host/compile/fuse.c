@@ -81,9 +81,10 @@ static int add_operands(const CornuFuser *f, int op, int in_count, CornuValue *a
 }
 
 /* How an op without a kernel runs. */
-static CornuStepKind kind_alone(CornuOpId id)
+static CornuStepKind kind_alone(const CornuProgramOp *op)
 {
-    return id == CORNU_OP_SCAN ? CORNU_STEP_SCAN : CORNU_STEP_REFERENCE;
+    if (op->id != CORNU_OP_SCAN) return CORNU_STEP_REFERENCE;
+    return cornu__between_shards(op->attributes.scan.body) ? CORNU_STEP_LOOP : CORNU_STEP_SCAN;
 }
 
 /* Lists the ops that the step computes: those of a unit and, before them, a joined gradient. */
@@ -198,11 +199,12 @@ static CornuStatus add_kernel(CornuFuser *f, int op)
     CornuStatus status = is_kernel ? add_pack(f, op, last, in, &packed) : CORNU_OK;
     CornuPlanStep  *step = status != CORNU_OK ? NULL :
         cornu__plan_step(f->plan,
-                         is_kernel ? CORNU_STEP_KERNEL : kind_alone(program->ops[op].id),
+                         is_kernel ? CORNU_STEP_KERNEL : kind_alone(&program->ops[op]),
                          in, in_count, outs, made->out_count);
     cornu__release(in);
     if (!step) return CORNU_ERR_MEMORY;
     step->op = op;
+    step->varies &= step->kind != CORNU_STEP_LOOP;   /* it runs once on all own shards */
     step->pool = f->nodes[op].pool;
     step->position = last;
     step->kernel = f->nodes[op].kernel;

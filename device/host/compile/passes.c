@@ -30,23 +30,28 @@ static CornuProgram *transform(const CornuHost *host, const CornuProgram *record
     return p;
 }
 
-/* The body of a scan with its carries written into the inputs that they came from. Its constants
- * are the same in all runs of it: what depends on them alone is computed before the first. */
+/* The body of a scan with its carries written into the inputs that they came from, unless shards
+ * meet in it. Its constants are the same in all runs of it: what depends on them alone is computed
+ * before the first. */
 static CornuStatus plan_scan(CornuPlan *plan, CornuPlanStep *step)
 {
     const CornuAttributes_SCAN *attributes = &plan->program->ops[step->op].attributes.scan;
     CornuScanPlan              *scan = step->scan = cornu__allocate(1, sizeof *scan);
     CornuProgram               *body = cornu_program_copy(attributes->body);
     CornuStatus                 status = scan && body ? CORNU_OK : CORNU_ERR_MEMORY;
-    for (int i = 0; status == CORNU_OK && i < attributes->carries; i++) body->outputs[i].alias = i;
+    const bool                  meets = step->kind == CORNU_STEP_LOOP;
+    for (int i = 0; status == CORNU_OK && i < attributes->carries && !meets; i++)
+        body->outputs[i].alias = i;
     for (int i = (int)(attributes->carries + attributes->slices);
          status == CORNU_OK && i < body->input_count; i++)
         cornu_program_fix_input(body, body->inputs[i]);
     if (status == CORNU_OK) {
         scan->host = *plan->host;
-        scan->host.shards = 1;
-        scan->host.own = (CornuRange){ 0, 1 };
-        scan->host.processes = NULL;
+        if (!meets) {
+            scan->host.shards = 1;
+            scan->host.own = (CornuRange){ 0, 1 };
+            scan->host.processes = NULL;
+        }
         scan->attributes = *attributes;
         status = cornu__plan_build(&scan->plan, &scan->host, body);
     }
@@ -73,7 +78,7 @@ static size_t scratch_of(const CornuPlan *plan, const CornuPlanStep *step)
         return (size_t)cornu__reference_scratch(&call, out_type) * sizeof(double);
     case CORNU_STEP_SCAN: return step->scan->scratch + step->scan->plan.scratch_bytes;
     case CORNU_STEP_PACK: case CORNU_STEP_COPY: case CORNU_STEP_SUM: case CORNU_STEP_SEND:
-    case CORNU_STEP_WAIT: break;
+    case CORNU_STEP_WAIT: case CORNU_STEP_LOOP: break;
     }
     return 0;
 }
@@ -91,7 +96,8 @@ CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host, const Corn
     CORNU__TRY(cornu__plan_check_exchanges(plan));
     for (int i = 0; i < plan->step_count; i++) {
         CornuPlanStep *step = &plan->steps[i];
-        if (step->kind == CORNU_STEP_SCAN) CORNU__TRY(plan_scan(plan, step));
+        if (step->kind == CORNU_STEP_SCAN || step->kind == CORNU_STEP_LOOP)
+            CORNU__TRY(plan_scan(plan, step));
         const size_t bytes = scratch_of(plan, step);
         if (bytes > plan->scratch_bytes) plan->scratch_bytes = bytes;
     }

@@ -1,4 +1,4 @@
-#include "executor.h"
+#include "executor_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,22 +8,8 @@
 #include "../../processes/processes_internal.h"
 #include "../compile/passes.h"
 #include "exchange.h"
+#include "loop.h"
 #include "step.h"
-
-typedef struct {
-    CornuExecutable base;
-    CornuPlan      *plan;         /* that of a twin is the original's */
-    bool            is_twin;
-    CornuFailure   *failures;     /* by shard */
-    CornuSpan      *spans;        /* by thread: of a step that is measured */
-    CornuBuffer *const *buffers;    /* of the inputs of this run */
-    CornuCollective **collectives;  /* by step; NULL for those that meet no other process */
-    char           *exchanged;    /* their memory */
-    CornuRegions    regions;      /* regions.fixed is the original's, too */
-    char           *scratch;
-    void          **addresses;    /* of plan.operands on each shard, for this run; */
-    void          **inputs, **outputs;   /* buffers that the program reads and writes */
-} Executable;
 
 /* ---- Compiling ---- */
 
@@ -77,8 +63,10 @@ static const char *scope_of(const CornuPlan *plan, const CornuPlanStep *step)
     return *scope ? scope : NULL;
 }
 
-static CornuStatus describe(CornuExecutable *base, const CornuPlan *plan)
+CornuStatus cornu__executable_describe(Executable *executable)
 {
+    CornuExecutable *base = &executable->base;
+    const CornuPlan *plan = executable->plan;
     CORNU__TRY(cornu__describe_begin(base, plan->program, plan->step_count));
     for (int i = 0; i < plan->step_count; i++) {
         const CornuPlanStep *step = &plan->steps[i];
@@ -126,7 +114,7 @@ CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *
     if (!executable) return NULL;
     CornuPlan *plan = executable->plan = cornu__allocate(1, sizeof *plan);
     if (!plan || cornu__plan_build(plan, host, program) != CORNU_OK ||
-        describe(&executable->base, plan) != CORNU_OK) {
+        cornu__executable_describe(executable) != CORNU_OK) {
         cornu__describe_free(&executable->base);
         cornu__host_executable_free(&executable->base);
         return NULL;
@@ -290,9 +278,24 @@ static void free_collectives(Executable *executable)
     cornu__release(executable->base.exchanges);
 }
 
+/* One for each loop step. */
+static CornuStatus allocate_loops(Executable *executable)
+{
+    const CornuPlan *plan = executable->plan;
+    for (int i = 0; i < plan->step_count; i++)
+        if (plan->steps[i].kind == CORNU_STEP_LOOP &&
+            !(executable->loops[i] = cornu__loop_create(plan, &plan->steps[i])))
+            return CORNU_ERR_MEMORY;
+    return CORNU_OK;
+}
+
 CornuStatus cornu__host_allocate(CornuExecutable *base)
 {
-    Executable  *executable = (Executable *)base;
+    return cornu__executable_allocate((Executable *)base);
+}
+
+CornuStatus cornu__executable_allocate(Executable *executable)
+{
     CornuPlan   *plan = executable->plan;
     const size_t shards = (size_t)cornu__plan_own(plan).count;
     const size_t workers = (size_t)cornu__plan_workers(plan);
@@ -314,21 +317,32 @@ CornuStatus cornu__host_allocate(CornuExecutable *base)
                                         sizeof *executable->spans);
     executable->collectives = cornu__allocate((size_t)plan->step_count,
                                               sizeof *executable->collectives);
-    return regions->arena && regions->packed && regions->sums && regions->fixed &&
+    executable->loops = cornu__allocate((size_t)plan->step_count, sizeof *executable->loops);
+    const bool complete = regions->arena && regions->packed && regions->sums && regions->fixed &&
            executable->scratch && executable->failures && executable->addresses &&
            executable->inputs && executable->outputs && executable->spans &&
-           executable->collectives
-         ? allocate_collectives(executable) : CORNU_ERR_MEMORY;
+           executable->collectives && executable->loops;
+    if (!complete) return CORNU_ERR_MEMORY;
+    CORNU__TRY(allocate_collectives(executable));
+    return allocate_loops(executable);
 }
 
 void cornu__host_executable_free(CornuExecutable *base)
 {
     Executable *executable = (Executable *)base;
+    CornuPlan  *plan = executable->is_twin ? NULL : executable->plan;
+    cornu__executable_release(executable);
+    if (plan) cornu__plan_free(plan);
+    cornu__release(plan);
+    cornu__release(executable);
+}
+
+void cornu__executable_release(Executable *executable)
+{
     free_collectives(executable);
-    if (executable->plan && !executable->is_twin) {
-        cornu__plan_free(executable->plan);
-        cornu__release(executable->plan);
-    }
+    for (int i = 0; executable->loops && i < executable->plan->step_count; i++)
+        cornu__loop_free(executable->loops[i]);
+    cornu__release(executable->loops);
     cornu__release(executable->regions.arena);
     cornu__release(executable->regions.packed);
     cornu__release(executable->regions.sums);
@@ -339,7 +353,6 @@ void cornu__host_executable_free(CornuExecutable *base)
     cornu__release(executable->outputs);
     cornu__release(executable->failures);
     cornu__release(executable->spans);
-    cornu__release(executable);
 }
 
 /* ---- Running ---- */
@@ -483,8 +496,10 @@ static void run_segment_on(const Segment *segment, int64_t shard, int thread)
     CornuStatus    status = CORNU_OK;
     move_to_worker(segment, shard, thread);
     for (int i = segment->first; i < segment->end && status == CORNU_OK; i++)
-        status = segment->per_thread ? run_alone(executable, i, (int)shard, thread, scratch)
-                                     : run_together(executable, i, (int)shard);
+        if (!executable->plan->steps[i].fixed)
+            status = segment->per_thread
+                   ? run_alone(executable, i, (int)shard, thread, scratch)
+                   : run_together(executable, i, (int)shard);
     cornu__failure_keep(&executable->failures[shard], status);
 }
 
@@ -496,6 +511,16 @@ static void run_block(void *context, int64_t block, int thread)
     const int64_t  shards = cornu__plan_own(segment->executable->plan).count;
     for (int64_t shard = first; shard < shards && shard < first + each; shard++)
         run_segment_on(segment, shard, thread);
+}
+
+/* A loop within which shards meet. */
+static CornuStatus run_loop(Executable *executable, int i)
+{
+    CornuStepEvent *event = executable->base.events ? events_of(executable, i, 0) : NULL;
+    if (event) event->begin_s = cornu__seconds();
+    const CornuStatus status = cornu__loop_run(executable->loops[i], executable->addresses);
+    if (event) event->end_s = cornu__seconds();
+    return status;
 }
 
 /* With at least as many shards as threads, a thread takes a shard from start to end, and the
@@ -517,7 +542,7 @@ static CornuStatus run_segment(Executable *executable, int first, int end)
     return CORNU_OK;
 }
 
-static CornuStatus run_steps(Executable *executable)
+CornuStatus cornu__executable_steps(Executable *executable)
 {
     const CornuPlan *plan = executable->plan;
     const bool       sharded = cornu__plan_shards(plan) > 1;
@@ -528,6 +553,8 @@ static CornuStatus run_steps(Executable *executable)
             while (end < plan->step_count && plan->steps[end].varies && !plan->steps[end].waits)
                 end++;
             CORNU__TRY(run_segment(executable, i, end));
+        } else if (executable->loops[i]) {
+            CORNU__TRY(run_loop(executable, i));
         } else {
             CORNU__TRY(run_together(executable, i, 0));
         }
@@ -537,11 +564,18 @@ static CornuStatus run_steps(Executable *executable)
 
 CornuStatus cornu__host_fix(CornuExecutable *base, CornuBuffer *const *inputs)
 {
-    Executable      *executable = (Executable *)base;
+    find_addresses((Executable *)base, inputs, NULL);
+    return cornu__executable_fix((Executable *)base);
+}
+
+CornuStatus cornu__executable_fix(Executable *executable)
+{
     const CornuPlan *plan = executable->plan;
-    find_addresses(executable, inputs, NULL);
-    for (int i = 0; i < plan->step_count; i++)
-        if (plan->steps[i].fixed) CORNU__TRY(run_together(executable, i, 0));
+    for (int i = 0; i < plan->step_count; i++) {
+        const int shards = plan->steps[i].varies ? cornu__plan_own(plan).count : 1;
+        for (int shard = 0; shard < shards && plan->steps[i].fixed; shard++)
+            CORNU__TRY(run_together(executable, i, shard));
+    }
     return CORNU_OK;
 }
 
@@ -579,6 +613,6 @@ CornuStatus cornu__host_run(CornuExecutable *base, CornuBuffer *const *inputs,
     executable->buffers = inputs;
     find_addresses(executable, inputs, outputs);
     CornuStatus status = begin_gathers(executable);
-    if (!status) status = run_steps(executable);
+    if (!status) status = cornu__executable_steps(executable);
     return status ? cornu__processes_fail(executable->plan->host->processes, status) : CORNU_OK;
 }

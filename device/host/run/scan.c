@@ -2,9 +2,8 @@
 
 #include <string.h>
 
-/* Between slice t of `whole`, whose extent along `axis` is the steps, and a buffer of its own. */
-static void copy_slice(const CornuScanPlan *scan, CornuType slice, char *whole, char *own,
-                       int64_t t, bool into_whole)
+void cornu__scan_copy(const CornuScanPlan *scan, CornuType slice, char *whole, char *own, int64_t t,
+                      bool into_whole)
 {
     size_t rows = 1, bytes = cornu_dtype_size(slice.dtype);
     for (int i = 0; i < slice.shape.rank; i++)
@@ -69,11 +68,12 @@ static CornuStatus run_body(const Run *run, const void *const *in, void *const *
     const CornuProgram  *body = scan->plan.program;
     for (int i = 0; i < body->input_count; i++)
         if (cornu__scan_is_sliced(scan, i))
-            copy_slice(scan, cornu__scan_input_type(scan, i), (char *)(uintptr_t)in[i],
-                       run->inputs[i], t, false);
+            cornu__scan_copy(scan, cornu__scan_input_type(scan, i), (char *)(uintptr_t)in[i],
+                             run->inputs[i], t, false);
     CORNU__TRY(run_steps(run, false));
     for (int i = (int)scan->attributes.carries; i < body->output_count; i++)
-        copy_slice(scan, cornu__scan_output_type(scan, i), out[i], run->outputs[i], t, true);
+        cornu__scan_copy(scan, cornu__scan_output_type(scan, i), out[i], run->outputs[i], t,
+                         true);
     return CORNU_OK;
 }
 

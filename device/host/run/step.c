@@ -58,7 +58,8 @@ static CornuStatus run_step(const CornuPlan *plan, const CornuPlanStep *step,
                          step->out_count > 1 ? out[1] : NULL, shard, step->block,
                          cornu__plan_shards(plan));
         break;
-    case CORNU_STEP_SEND: case CORNU_STEP_WAIT: break;   /* the executor's (exchange.h) */
+    case CORNU_STEP_SEND: case CORNU_STEP_WAIT: case CORNU_STEP_LOOP:
+        break;   /* the executor's (exchange.h, loop.h) */
     case CORNU_STEP_COPY: memcpy(out[0], in[0], cornu_type_bytes(*out_type)); break;
     }
     return CORNU_OK;

@@ -84,14 +84,14 @@ size_t cornu__plan_stride(const CornuPlan *plan, CornuValue value)
 
 bool cornu__plan_crosses(const CornuPlan *plan, const CornuPlanStep *step)
 {
-    return step->summed ||
+    return step->summed || step->kind == CORNU_STEP_LOOP ||
            (step->op >= 0 && cornu__crosses(plan->program->ops[step->op].id));
 }
 
 const char *cornu__plan_kind_name(const CornuPlan *plan, const CornuPlanStep *step)
 {
     static const char *const names[] = { "kernel", "pack", "reference", "group", "copy", "scan",
-                                         "sum", "send", "wait" };
+                                         "loop", "sum", "send", "wait" };
     return step->kind == CORNU_STEP_KERNEL && cornu__plan_crosses(plan, step) ? "collective"
                                                                               : names[step->kind];
 }

@@ -45,7 +45,7 @@ typedef struct { size_t block, worker; } CornuSumSpace;
 
 typedef enum {
     CORNU_STEP_KERNEL, CORNU_STEP_PACK, CORNU_STEP_REFERENCE, CORNU_STEP_GROUP, CORNU_STEP_COPY,
-    CORNU_STEP_SCAN, CORNU_STEP_SUM, CORNU_STEP_SEND, CORNU_STEP_WAIT
+    CORNU_STEP_SCAN, CORNU_STEP_LOOP, CORNU_STEP_SUM, CORNU_STEP_SEND, CORNU_STEP_WAIT
 } CornuStepKind;
 
 typedef struct {
@@ -106,9 +106,10 @@ typedef struct {
  * that they came from, and whose steps that read constants alone run once. It runs in the step's
  * scratch memory, in this order: addresses of the body's operands, inputs and outputs; a buffer for
  * each slice and each stacked result; the body's arena, packed operands, fixed results and scratch
- * memory. */
+ * memory. In a loop step, within which shards meet, the body is a plan for all of them, which
+ * runs once on all own shards in memory of its own (run/loop.h), and no output is a carry. */
 typedef struct CornuScanPlan {
-    CornuHost            host;       /* with one shard */
+    CornuHost            host;       /* with one shard; of a loop with all */
     CornuPlan            plan;
     CornuAttributes_SCAN attributes; /* its body is the plan's program */
     size_t               buffers;    /* offset of the first buffer */

@@ -133,7 +133,8 @@ static void find_pieces(Arena *arena)
         for (int k = 0; k < plan->steps[i].out_count; k++) find_piece(arena, i, k);
     for (int i = 0; i < arena->count; i++) {
         Piece *piece = &arena->pieces[i];
-        if (piece->part == OF_SHARD && piece->last < arena->segment_end[piece->first])
+        if (piece->part == OF_SHARD && piece->last < arena->segment_end[piece->first] &&
+            arena->region != CORNU_FIXED)
             piece->part = OF_WORKER;
     }
 }

@@ -1,7 +1,7 @@
 /*
  * Steps that need to run only once: they read nothing but inputs that are the same in every run
  * (cornu_program_fix_input) and each other's results, as packing of weights does. Their results
- * stay in a region of their own, which all runs share.
+ * stay in a region of their own, which all runs share; of slices of weights, in one of each shard.
  */
 #include "../../../memory_internal.h"
 #include "plan.h"
@@ -27,8 +27,7 @@ static bool is_fixed(const CornuPlan *plan, const CornuPlanStep *step)
 {
     const bool kind = step->kind == CORNU_STEP_KERNEL || step->kind == CORNU_STEP_PACK ||
                       step->kind == CORNU_STEP_GROUP;
-    bool       fixed = kind && !step->varies && !cornu__plan_crosses(plan, step) &&
-                 reads_fixed(plan, step);
+    bool       fixed = kind && !cornu__plan_crosses(plan, step) && reads_fixed(plan, step);
     for (int k = 0; fixed && k < step->out_count; k++)
         fixed = has_own_memory(plan, plan->operands[step->out_first + k]);
     return fixed;

@@ -150,7 +150,7 @@ CornuStatus cornu__plan_exchange(CornuPlan *plan)
     const bool overlaps = cornu__pass_runs(CORNU_PASS_OVERLAP);
     for (int i = 0; i < count; i++) {
         CornuPlanStep *step = &plan->steps[i];
-        if (!cornu__plan_exchanges(plan, step)) continue;
+        if (!cornu__plan_exchanges(plan, step) || step->kind == CORNU_STEP_LOOP) continue;
         step->varies = false;
         if (!overlaps || !is_large(plan, step)) continue;
         if (plan->program->ops[step->op].id != CORNU_OP_ALL_GATHER) {
