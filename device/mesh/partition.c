@@ -81,6 +81,20 @@ static void find_wishes(Partition *p)
     cornu__partition_spread_wishes(p);
 }
 
+/* Of what is joined, or padded, to blocks. */
+static bool wish_blocks(Partition *p, const CornuProgramOp *op)
+{
+    const CornuOpCall call = cornu_program_call(p->from, op, p->types);
+    const CornuType   out = cornu_program_type(p->from, op->out_first);
+    CornuSplit split = { .mesh = p->mesh, .call = &call, .out = &out, .out_count = 1,
+                         .have = p->have, .want = p->want };
+    if (!cornu__split_joins_blocks(&split, p->wishes[op->out_first].layout)) return false;
+    for (int k = 0; k < op->in_count; k++)
+        cornu__partition_wish(p, cornu_program_operands(p->from, op)[k],
+                              cornu__layout_axes(p->want[k]) ? &p->want[k] : NULL);
+    return true;
+}
+
 void cornu__partition_spread_wishes(Partition *p)
 {
     const CornuProgram *from = p->from;
@@ -89,6 +103,7 @@ void cornu__partition_spread_wishes(Partition *p)
         const CornuValue     *in = cornu_program_operands(from, op);
         const CornuLayout    *layout = wished(p, op);
         const CornuShape      shape = cornu_program_type(from, op->out_first).shape;
+        if (p->wishes[op->out_first].readers == ALIKE && wish_blocks(p, op)) continue;
         for (int k = 0; k < op->in_count; k++)
             cornu__partition_wish(
                 p, in[k],
@@ -228,6 +243,8 @@ CornuStatus cornu__partition_op(Partition *p, const CornuProgramOp *op)
         p->have[i] = cornu__form_made(p, in[i])->layout;
         p->in[i] = cornu__form_made(p, in[i])->value;
     }
+    if (cornu__partition_loops(p, op))
+        return op->id == CORNU_OP_SCAN ? cornu__partition_loop(p, op) : expand(p, op, &call);
     if (adds_parts(p, op)) return record(p, op, &op->attributes, p->have,
                                          cornu__form_made(p, in[0])->partial);
     CornuSplit split = { .mesh = p->mesh, .call = &call, .out = out, .out_count = op->out_count,

@@ -43,7 +43,7 @@ typedef struct {
 
 /* ---- partition.c ---- */
 
-/* Room for what is known of the values of `from`, and for an op. Release it also after a failure. */
+/* Room for what is known of the values of `from`, and for an op. Release it also on failure. */
 CornuStatus cornu__partition_reserve(Partition *p);
 void        cornu__partition_release(Partition *p);
 
@@ -54,6 +54,14 @@ void cornu__partition_spread_wishes(Partition *p);
 
 /* Records what becomes of an op that is none between shards. */
 CornuStatus cornu__partition_op(Partition *p, const CornuProgramOp *op);
+
+/* ---- loop.c ---- */
+
+/* Whether the op is a loop, or one that is made of a loop, by a constant that is cut: it is done in
+ * slices. A recurrence whose gates are no blocks is not. */
+bool        cornu__partition_loops(const Partition *p, const CornuProgramOp *op);
+/* Records a scan in slices. */
+CornuStatus cornu__partition_loop(Partition *p, const CornuProgramOp *op);
 
 /* ---- forms.c ---- */
 

@@ -228,11 +228,12 @@ static unsigned char blocks_of(int64_t extent, int64_t block)
     return (unsigned char)(extent > block ? extent / block : 0);
 }
 
-/* Ops that number the places along an axis know nothing of blocks. */
-static bool takes_blocks(CornuOpId id)
+/* Whether the op numbers the places along an operand's axis: it knows nothing of blocks there. */
+static bool is_numbered(const CornuSplit *s, int axis, int to)
 {
-    return id != CORNU_OP_GATHER && id != CORNU_OP_GATHER_GRAD && id != CORNU_OP_SCATTER_ROWS &&
-           id != CORNU_OP_ARGMAX && id != CORNU_OP_IOTA && id != CORNU_OP_ONE_HOT;
+    const CornuOpId id = s->call->id;
+    return (to == SUMMED && (id == CORNU_OP_GATHER || id == CORNU_OP_ARGMAX)) ||
+           (axis == 0 && id == CORNU_OP_SCATTER_ROWS);
 }
 
 /* The first cut of an operand's axis that the results can have decides; two axes are not cut by
@@ -243,7 +244,7 @@ static void choose(CornuSplit *s, int operand, const int to[CORNU_MAX_RANK], uns
     for (int i = 0; i < s->call->in[operand].shape.rank; i++) {
         const unsigned cut = have.cut[i];
         if (!cut || cut & (*used | s->barred)) continue;
-        if (have.blocks[i] && !takes_blocks(s->call->id)) continue;
+        if (have.blocks[i] && is_numbered(s, i, to[i])) continue;
         const int j = axis_made(to[i]);
         int64_t   block = extent_in(s, operand, i) / cornu__layout_blocks(have, i);
         const bool kept = follows(s, operand, i, to[i], block);
@@ -396,7 +397,7 @@ static void grant(CornuSplit *s, unsigned used)
     const CornuOpId id = s->call->id;
     const bool      decided = cornu__layout_axes(s->made[0]) || s->partial;
     if (decided || (cornu__layout_axes(s->wish) & (used | s->barred))) return;
-    if (s->wish.blocks[0] && !takes_blocks(id)) return;
+    if (s->wish.blocks[0] && id == CORNU_OP_GATHER_GRAD) return;   /* it numbers them */
     if (cornu__split_goes_by_element(id) || id == CORNU_OP_MATMUL || id == CORNU_OP_GATHER_GRAD)
         s->made[0] = s->wish;
 }
@@ -487,6 +488,20 @@ bool cornu__split_expands(const CornuSplit *s)
                        id == CORNU_OP_SPARSE_CROSS_ENTROPY || id == CORNU_OP_DROPOUT);
 }
 
+bool cornu__split_joins_blocks(CornuSplit *s, CornuLayout made)
+{
+    int  to[CORNU_MAX_RANK];
+    bool blocks = false;
+    for (int i = 0; i < CORNU_MAX_RANK; i++) blocks |= made.blocks[i] != 0;
+    if (!blocks || (s->call->id != CORNU_OP_PAD && s->call->id != CORNU_OP_CONCAT)) return false;
+    s->made[0] = made;
+    for (int i = 0; i < s->call->in_count; i++) {
+        axes_of(s, i, to);
+        ask(s, i, to);
+    }
+    return true;
+}
+
 bool cornu__split_for(CornuSplit *s, CornuLayout made)
 {
     int to[CORNU_MAX_RANK];
@@ -495,8 +510,8 @@ bool cornu__split_for(CornuSplit *s, CornuLayout made)
     if (s->call->id != CORNU_OP_IOTA && s->call->id != CORNU_OP_BROADCAST &&
         s->call->id != CORNU_OP_ONE_HOT)
         return false;
-    for (int i = 0; i < CORNU_MAX_RANK && !takes_blocks(s->call->id); i++)
-        if (made.blocks[i]) return false;
+    for (int i = 0; i < CORNU_MAX_RANK && s->call->id != CORNU_OP_BROADCAST; i++)
+        if (made.blocks[i]) return false;   /* they number places */
     for (int i = 0; i < s->call->in_count; i++) {
         axes_of(s, i, to);
         ask(s, i, to);

@@ -36,6 +36,10 @@ bool cornu__split_goes_by_element(CornuOpId id);
  * by element, or moves elements. A kernel that adds up may do so otherwise for a slice. */
 bool cornu__split_keeps_bits(CornuOpId id);
 
+/* Whether the op joins blocks of axes, or pads with them: fills `want` of its operands for a result
+ * in this layout. */
+bool cornu__split_joins_blocks(CornuSplit *split, CornuLayout made);
+
 /* The op that makes this layout of its results, from operands that it asks for in `want`; false if
  * that takes the whole results. For ops that make much of little, as broadcast. */
 bool cornu__split_for(CornuSplit *split, CornuLayout made);

@@ -93,12 +93,14 @@ static CornuStatus conv_lstm_build(CornuLayer *layer, CornuShape input)
                                      kernel_shape(layer, config->filters),
                                      config->recurrent_initializer, config->recurrent_regularizer,
                                      config->recurrent_constraint));
-    if (config->no_bias) return CORNU_OK;
-    CORNU__TRY(cornu__declare_weight(layer, "conv_lstm_cell/bias",
-                                     cornu_shape(GATES * config->filters),
-                                     config->bias_initializer, config->bias_regularizer,
-                                     config->bias_constraint));
-    return config->no_unit_forget_bias ? CORNU_OK : cornu__forget_bias(layer->weights[BIAS]);
+    if (!config->no_bias)
+        CORNU__TRY(cornu__declare_weight(layer, "conv_lstm_cell/bias",
+                                         cornu_shape(GATES * config->filters),
+                                         config->bias_initializer, config->bias_regularizer,
+                                         config->bias_constraint));
+    for (int i = 0; i < layer->own_count; i++) layer->weights[i]->blocks = GATES;
+    return config->no_bias || config->no_unit_forget_bias
+         ? CORNU_OK : cornu__forget_bias(layer->weights[BIAS]);
 }
 
 /* A kernel as that of an image. */

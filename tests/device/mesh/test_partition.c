@@ -44,8 +44,10 @@ static int64_t place_of(CornuType whole, CornuType slice, const CornuMesh *mesh,
 {
     int64_t at = 0, stride = 1;
     for (int i = whole.shape.rank - 1; i >= 0; i--) {
-        const int64_t n = slice.shape.extent[i];
-        const int64_t index = k % n + n * cornu_mesh_index(mesh, layout.cut[i], shard);
+        const int64_t n = slice.shape.extent[i], blocks = cornu__layout_blocks(layout, i);
+        const int64_t of_block = whole.shape.extent[i] / blocks, piece = n / blocks;
+        const int64_t index = k % n / piece * of_block + k % piece +
+                              piece * cornu_mesh_index(mesh, layout.cut[i], shard);
         at += index * stride;
         stride *= whole.shape.extent[i];
         k /= n;
@@ -292,6 +294,58 @@ static void filters(void **state)
     compare(program, &batch_model, 1, layouts, 4, 2);
 }
 
+/* ---- Recurrences ---- */
+
+enum { UNITS = 8 };
+
+/* The collectives of the bodies of loops, before which no kernel is gathered. */
+static void count_in_loops(const CornuProgram *program, int count[CORNU_OP_COUNT])
+{
+    int gathered = 0;
+    memset(count, 0, CORNU_OP_COUNT * sizeof *count);
+    for (int i = 0; i < program->op_count; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        gathered += op->id == CORNU_OP_ALL_GATHER &&
+                    count_of(cornu_program_type(program, op->out_first)) == UNITS * 4 * UNITS;
+        if (op->id != CORNU_OP_SCAN) continue;
+        const CornuProgram *body = op->attributes.scan.body;
+        for (int k = 0; k < body->op_count; k++) count[body->ops[k].id]++;
+        assert_int_equal(gathered, 0);
+    }
+}
+
+/* By units each step gathers h, and backwards scatters its gradient's sum; by rows it sums the
+ * product of h with the kernel, and backwards gathers d_z. */
+static void recurrences(void **state)
+{
+    (void)state;
+    const CornuLayout by_units = { .cut = { 0, 2 }, .blocks = { 0, 4 } };
+    const CornuLayout of_bias = { .cut = { 2 }, .blocks = { 4 } }, by_rows = { .cut = { 2 } };
+    const CornuLayout layouts[2][4] = {
+        { { .cut = { 0 } }, by_units, of_bias, by_units },
+        { { .cut = { 0 } }, { .cut = { 0 } }, { .cut = { 0 } }, by_rows },
+    };
+    static const struct { int sums, gathers, in_loops[3]; } expected[2] = {
+        { 4, 4, { 0, 1, 1 } }, { 4, 5, { 1, 1, 0 } },
+    };
+    for (int i = 0; i < 2; i++) {
+        Network         n = begin(cornu_type(CORNU_F32, ROWS, TIMES, 3));
+        CornuTensor    *z = dense(&n, n.x, 4 * UNITS), *kernel;
+        CornuTensor    *zeros = cornu_op_constant(n.graph, cornu_type(CORNU_F32, ROWS, UNITS), 0.0);
+        int             found[CORNU_OP_COUNT];
+        kernel = weight(&n, cornu_shape(UNITS, 4 * UNITS));
+        CornuProgram *program = end(&n, cornu_op_lstm(z, kernel, zeros, zeros, NULL, NULL));
+        CornuProgram *parts = cornu__partition(program, &batch_model, 1, layouts[i]);
+        assert_non_null(parts);
+        count_in_loops(parts, found);
+        cornu_program_free(parts);
+        assert_int_equal(found[CORNU_OP_ALL_REDUCE], expected[i].in_loops[0]);
+        assert_int_equal(found[CORNU_OP_ALL_GATHER], expected[i].in_loops[1]);
+        assert_int_equal(found[CORNU_OP_REDUCE_SCATTER], expected[i].in_loops[2]);
+        compare(program, &batch_model, 1, layouts[i], expected[i].sums, expected[i].gathers);
+    }
+}
+
 /* ---- Axes that are numbered ---- */
 
 static CornuTensor *input(Network *n, CornuType type)
@@ -414,7 +468,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(column_then_row), cmocka_unit_test(along_the_batch),
         cmocka_unit_test(row_then_column), cmocka_unit_test(heads), cmocka_unit_test(filters),
-        cmocka_unit_test(lookups), cmocka_unit_test(classes),
+        cmocka_unit_test(recurrences), cmocka_unit_test(lookups), cmocka_unit_test(classes),
         cmocka_unit_test(largest), cmocka_unit_test(replaced_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
