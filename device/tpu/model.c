@@ -1,5 +1,6 @@
 #include "model.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -285,13 +286,44 @@ static void rate_products(CornuTpuOp *op, const CornuTpuProfile *profile)
 }
 
 /* All shards of the slice, or a group of them. */
-static CornuTpuExchange reduce_over(const Setting *setting, const CornuAttributes_SHARDS *shards,
-                                    int64_t bytes)
+static CornuTpuExchange reduce_over(const CornuTpuProfile *profile, const CornuTpuSlice *slice,
+                                    const CornuAttributes_SHARDS *shards, int64_t bytes)
 {
-    if (!shards->groups.count)
-        return cornu_tpu_all_reduce(setting->profile, setting->slice, bytes);
-    return cornu_tpu_group_reduce(setting->profile, setting->slice, shards->groups.at,
-                                  (int)shards->size, bytes);
+    if (!shards->groups.count) return cornu_tpu_all_reduce(profile, slice, bytes);
+    return cornu_tpu_group_reduce(profile, slice, shards->groups.at, (int)shards->size, bytes);
+}
+
+/* reduce_scatter and all_gather are the two halves of an all_reduce. */
+static int parts_of_reduce(CornuOpId id) { return id == CORNU_OP_ALL_REDUCE ? 1 : 2; }
+
+/* Of the whole that shards gather or add up. */
+static int64_t exchanged_bytes(const CornuProgram *program, const CornuProgramOp *op)
+{
+    const CornuValue whole = op->id == CORNU_OP_ALL_GATHER
+                           ? op->out_first : cornu_program_operands(program, op)[0];
+    return (int64_t)cornu_type_bytes(cornu_program_type(program, whole));
+}
+
+CornuTpuExchange cornu_tpu_exchange(const CornuTpuProfile *profile, const CornuTpuSlice *slice,
+                                    const CornuProgram *program, const CornuProgramOp *op)
+{
+    CornuTpuExchange all = reduce_over(profile, slice, &op->attributes.shards,
+                                       exchanged_bytes(program, op));
+    all.link_bytes /= parts_of_reduce(op->id);
+    all.seconds /= parts_of_reduce(op->id);
+    return all;
+}
+
+/* `times` exchanges of a loop, each of which waits for its step and the next step for it. */
+static void add_exchanges(CornuTpuOp *op, const Setting *setting, const CornuProgram *program,
+                          const CornuProgramOp *recorded, int64_t times)
+{
+    const CornuTpuExchange one = cornu_tpu_exchange(setting->profile, setting->slice, program,
+                                                    recorded);
+    const int64_t bytes = exchanged_bytes(program, recorded) / parts_of_reduce(recorded->id);
+    op->link_bytes = saturating_add(op->link_bytes, TIMES(times, bytes));
+    op->wire_bytes += (double)times * one.link_bytes;
+    op->links_s += (double)times * one.seconds;
 }
 
 /* Consecutive collectives of the same kind over the same axes are combined, as the compiler does:
@@ -300,13 +332,14 @@ static void model_collective(CornuTpuOp *op, Setting *setting, const CornuOpCall
                              int64_t bytes)
 {
     const CornuAttributes_SHARDS *shards = &call->attributes->shards;
-    /* reduce_scatter and all_gather are the two halves of an all_reduce. */
-    const int parts = call->id == CORNU_OP_ALL_REDUCE ? 1 : 2;
+    const int parts = parts_of_reduce(call->id);
     if (setting->collective != call->id || setting->axes != shards->axes) setting->collected = 0;
     setting->axes = shards->axes;
-    const CornuTpuExchange before = reduce_over(setting, shards, setting->collected);
+    const CornuTpuExchange before = reduce_over(setting->profile, setting->slice, shards,
+                                                setting->collected);
     setting->collected = saturating_add(setting->collected, bytes);
-    const CornuTpuExchange after = reduce_over(setting, shards, setting->collected);
+    const CornuTpuExchange after = reduce_over(setting->profile, setting->slice, shards,
+                                               setting->collected);
     op->link_bytes = bytes / parts;
     op->wire_bytes = (after.link_bytes - before.link_bytes) / parts;
     op->links_s = (after.seconds - before.seconds) / parts;
@@ -342,6 +375,10 @@ static void add_op(CornuTpuOp *op, const Setting *setting, const CornuProgram *p
                    const CornuProgramOp *recorded, int64_t times)
 {
     const CornuOpCall call = cornu_program_call(program, recorded, setting->in);
+    if (cornu_tpu_is_collective(call.id)) {
+        add_exchanges(op, setting, program, recorded, times);
+        return;
+    }
     if (call.id == CORNU_OP_SCAN) {
         const CornuProgram *body = call.attributes->scan.body;
         const int64_t       steps = TIMES(times, call.attributes->scan.steps);
@@ -383,10 +420,8 @@ static CornuTpuOp model_op(Setting *setting, const CornuExecutableStep *step)
         const CornuProgramOp *recorded = &program->ops[step->ops[i]];
         if (cornu_tpu_is_collective(recorded->id)) {
             const CornuOpCall call = cornu_program_call(program, recorded, setting->in);
-            const CornuType   out = cornu_program_type(program, recorded->out_first);
-            const CornuType   all = call.id == CORNU_OP_ALL_GATHER ? out : call.in[0];
             collective = call.id;
-            model_collective(&op, setting, &call, (int64_t)cornu_type_bytes(all));
+            model_collective(&op, setting, &call, exchanged_bytes(program, recorded));
         } else {
             add_op(&op, setting, program, recorded, 1);
         }
@@ -404,13 +439,15 @@ static CornuTpuOp model_op(Setting *setting, const CornuExecutableStep *step)
     op.vector_s = (double)op.vector_ops / vector_rate(setting->profile);
     op.hbm_s = (double)op.hbm_bytes / cornu_tpu_replica_hbm_rate(setting->profile);
 
-    Worst worst = { 0.0, CORNU_TPU_BOUND_NOTHING };
+    const bool loops = op.links_s > 0.0 && collective == CORNU_OP_COUNT;
+    Worst      worst = { 0.0, CORNU_TPU_BOUND_NOTHING };
     consider(&worst, op.links_s, CORNU_TPU_BOUND_LINKS);
     consider(&worst, op.mxu_s, CORNU_TPU_BOUND_MXU);
     consider(&worst, op.vector_s, CORNU_TPU_BOUND_VECTOR);
     consider(&worst, op.hbm_s, CORNU_TPU_BOUND_HBM);
     op.seconds = worst.seconds;
     op.bound = worst.bound;
+    if (loops) op.seconds = op.links_s + fmax(fmax(op.mxu_s, op.vector_s), op.hbm_s);
     return op;
 }
 

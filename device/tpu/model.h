@@ -119,6 +119,10 @@ int64_t cornu_tpu_hbm_bytes(CornuType type);
 /* Whether shards exchange values in it. */
 bool cornu_tpu_is_collective(CornuOpId id);
 
+/* What such an op of a program takes by itself, once. */
+CornuTpuExchange cornu_tpu_exchange(const CornuTpuProfile *profile, const CornuTpuSlice *slice,
+                                    const CornuProgram *program, const CornuProgramOp *op);
+
 /* ---- A step ---- */
 
 #define CORNU_TPU_BOUND_MAP(X) \
@@ -156,7 +160,8 @@ typedef struct {
     int64_t         link_bytes;    /* of a collective's operand                                 */
     double          wire_bytes;    /* that the busiest link moves one way for it                */
     double          mxu_s, vector_s, hbm_s, links_s;   /* seconds each unit is busy             */
-    double          seconds;       /* the largest of the four                                   */
+    double          seconds;       /* the largest of the four; of a loop within which shards
+                                      meet, links_s and the largest of the others               */
     CornuTpuBound   bound;         /* the unit it is of                                         */
 } CornuTpuOp;
 

@@ -143,8 +143,9 @@ typedef struct {
     double      wire_bytes, links_s;
 } CornuExplainCollective;
 
-/* In the order of the step; `to` has room for one for each of the explanation's steps. */
-int         cornu__explain_collectives(const CornuExplanation *e, CornuExplainCollective *to);
+/* In the order of the step, those of a loop once for each of its steps; NULL if out of memory. The
+ * caller releases the list. */
+CornuExplainCollective *cornu__explain_collectives(const CornuExplanation *e, int *count);
 /* Of a shard, of the weights that are trained. */
 int64_t     cornu__explain_gradient_bytes(const CornuExplanation *e);
 /* CORNU_ERR_ARGUMENT if there is none; JSON's null then. */

@@ -54,17 +54,6 @@ int64_t cornu__explain_gradient_bytes(const CornuExplanation *e)
     return bytes;
 }
 
-/* The collective of a step of the plan, NULL if it is none. */
-static const CornuProgramOp *collective_of(const CornuExplanation *e, int i)
-{
-    const CornuProgram        *program = e->executable->compiled;
-    const CornuExecutableStep *step = &e->steps[i];
-    for (int k = 0; k < step->op_count; k++)
-        if (cornu_tpu_is_collective(program->ops[step->ops[k]].id))
-            return &program->ops[step->ops[k]];
-    return NULL;
-}
-
 static int64_t bytes_of(const CornuProgram *program, const CornuProgramOp *op)
 {
     const CornuValue value = op->id == CORNU_OP_ALL_GATHER
@@ -77,35 +66,83 @@ static bool same_exchange(const CornuExplainCollective *a, const CornuExplainCol
     return !strcmp(a->layer, b->layer) && !strcmp(a->op, b->op) && a->axes == b->axes;
 }
 
-int cornu__explain_collectives(const CornuExplanation *e, CornuExplainCollective *to)
+typedef struct {
+    const CornuExplanation *e;
+    CornuExplainCollective *all;
+    int                     count, space;
+} Collectives;
+
+/* `times` exchanges of an op in a step of the plan, which take so long. */
+static CornuStatus add_collective(Collectives *to, const CornuProgram *program,
+                                  const CornuProgramOp *op, const char *layer, int times,
+                                  CornuTpuExchange took)
 {
-    const CornuMesh *mesh = cornu__explain_mesh(e);
-    const int        shards = e->device->shards;
-    int              count = 0, k;
-    for (int i = 0; i < e->step_count; i++) {
-        const CornuProgramOp *op = collective_of(e, i);
-        const CornuTpuOp     *modelled = e->tpu ? &e->tpu->ops[i] : NULL;
-        if (!op) continue;
-        const CornuAttributes_SHARDS *over = &op->attributes.shards;
-        const int              group = over->size ? (int)over->size : shards;
-        CornuExplainCollective one = {
-            .layer = e->steps[i].scope, .op = cornu_program_op_name(op), .group = group,
-            .axes = over->axes ? (unsigned)over->axes : cornu__mesh_all(mesh),
-            .groups = shards / group, .times = 1,
-            .bytes = bytes_of(e->executable->compiled, op),
-            .wire_bytes = modelled ? modelled->wire_bytes : 0.0,
-            .links_s = modelled ? modelled->links_s : 0.0 };
-        for (k = count - 1; k >= 0 && !same_exchange(&to[k], &one);) k--;
-        if (k < 0) {
-            to[count++] = one;
-            continue;
-        }
-        to[k].times++;
-        to[k].bytes += one.bytes;
-        to[k].wire_bytes += one.wire_bytes;
-        to[k].links_s += one.links_s;
+    const int                     shards = to->e->device->shards;
+    const CornuAttributes_SHARDS *over = &op->attributes.shards;
+    const int                     group = over->size ? (int)over->size : shards;
+    int                           k = to->count - 1;
+    CornuExplainCollective        one = {
+        .layer = layer, .op = cornu_program_op_name(op), .group = group,
+        .axes = over->axes ? (unsigned)over->axes : cornu__mesh_all(cornu__explain_mesh(to->e)),
+        .groups = shards / group, .times = times, .bytes = times * bytes_of(program, op),
+        .wire_bytes = took.link_bytes, .links_s = took.seconds };
+    while (k >= 0 && !same_exchange(&to->all[k], &one)) k--;
+    if (k < 0) {
+        CORNU__TRY(cornu__reserve(&to->all, &to->space, to->count, 1, sizeof *to->all));
+        to->all[to->count++] = one;
+        return CORNU_OK;
     }
-    return count;
+    to->all[k].times += times;
+    to->all[k].bytes += one.bytes;
+    to->all[k].wire_bytes += one.wire_bytes;
+    to->all[k].links_s += one.links_s;
+    return CORNU_OK;
+}
+
+/* Those of a loop's body, which runs so many times. */
+static CornuStatus add_loop(Collectives *to, const CornuProgram *body, const char *layer, int times)
+{
+    const CornuTpuModel *tpu = to->e->tpu;
+    for (int i = 0; i < body->op_count; i++) {
+        const CornuProgramOp *op = &body->ops[i];
+        CornuTpuExchange      took = { 0 };
+        if (!cornu_tpu_is_collective(op->id)) continue;
+        if (tpu) took = cornu_tpu_exchange(tpu->profile, &tpu->slice, body, op);
+        took.link_bytes *= times;
+        took.seconds *= times;
+        CORNU__TRY(add_collective(to, body, op, layer, times, took));
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus add_step(Collectives *to, int i)
+{
+    const CornuProgram        *program = to->e->executable->compiled;
+    const CornuExecutableStep *step = &to->e->steps[i];
+    const CornuTpuOp          *modelled = to->e->tpu ? &to->e->tpu->ops[i] : NULL;
+    for (int k = 0; k < step->op_count; k++) {
+        const CornuProgramOp *op = &program->ops[step->ops[k]];
+        CornuTpuExchange      took = { 0 };
+        if (op->id == CORNU_OP_SCAN)
+            CORNU__TRY(add_loop(to, op->attributes.scan.body, op->scope,
+                                (int)op->attributes.scan.steps));
+        if (!cornu_tpu_is_collective(op->id)) continue;
+        if (modelled) took = (CornuTpuExchange){ .link_bytes = modelled->wire_bytes,
+                                                 .seconds = modelled->links_s };
+        return add_collective(to, program, op, step->scope, 1, took);
+    }
+    return CORNU_OK;
+}
+
+CornuExplainCollective *cornu__explain_collectives(const CornuExplanation *e, int *count)
+{
+    Collectives to = { .e = e };
+    CornuStatus status = cornu__reserve(&to.all, &to.space, 0, 1, sizeof *to.all);
+    for (int i = 0; i < e->step_count && !status; i++) status = add_step(&to, i);
+    *count = to.count;
+    if (!status) return to.all;
+    cornu__release(to.all);
+    return NULL;
 }
 
 /* ---- The page ---- */
@@ -206,10 +243,10 @@ static void print_weights(const CornuExplanation *e, FILE *to)
 static CornuStatus print_collectives(const CornuExplanation *e, FILE *to)
 {
     const CornuMesh        *mesh = cornu__explain_mesh(e);
-    CornuExplainCollective *list = cornu__allocate((size_t)e->step_count + 1, sizeof *list);
+    int                     count;
+    CornuExplainCollective *list = cornu__explain_collectives(e, &count);
+    double                  moved = 0.0, links_s = 0.0;
     if (!list) return CORNU_ERR_MEMORY;
-    const int count = cornu__explain_collectives(e, list);
-    double    moved = 0.0, links_s = 0.0;
     fprintf(to, "\n%-33s %-16s %-14s %5s %6s %9s %11s\n", "exchanged in", "by", "along", "times",
             "shards", "kB", "modelled us");
     for (int i = 0; i < count; i++) {
@@ -318,10 +355,10 @@ static json_t *weights_json(const CornuExplanation *e)
 
 static json_t *collectives_json(const CornuExplanation *e)
 {
-    CornuExplainCollective *all = cornu__allocate((size_t)e->step_count + 1, sizeof *all);
+    int                     count;
+    CornuExplainCollective *all = cornu__explain_collectives(e, &count);
     json_t                 *list = all ? json_array() : NULL;
-    const int               count = list ? cornu__explain_collectives(e, all) : 0;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; list && i < count; i++)
         json_array_append_new(list, json_pack(
             "{s:s, s:s, s:o, s:i, s:i, s:i, s:I, s:f, s:f}", "layer", all[i].layer, "op",
             all[i].op, "axes", axes_json(cornu__explain_mesh(e), all[i].axes), "group",

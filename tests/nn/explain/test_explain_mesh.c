@@ -115,6 +115,40 @@ static void test_json(void **state)
     cornu_model_free(model);
 }
 
+/* What the steps of a loop exchange, by hand: the hidden state of 8 rows of 64 units in bfloat16,
+ * and backwards the sum of its gradient in f32, in each of 10; and what that leaves on a shard. */
+static void test_loops(void **state)
+{
+    (void)state;
+    enum { STEPS = 10, BF16 = 2, F32 = 4 };
+    int64_t activations[2];
+    for (int split = 0; split < 2; split++) {
+        CornuModel *model = cornu_sequential(.name = "series", .input_shape = { STEPS, FEATURES });
+        cornu_model_add(model, cornu_lstm(64, .return_sequences = true, .name = "lstm"));
+        const CornuMesh   mesh = cornu_device_mesh(.shape = { 2, split ? 4 : 1 });
+        CornuLayoutRow   *rows = cornu_default_layout(model, mesh);
+        CornuExplanation *e = explain(model, "tpu:v3-8", mesh, rows);
+        char             *text = cornu_explanation_to_json(e);
+        json_t           *all = json_loads(text, 0, NULL);
+        json_t           *list = json_object_get(json_object_get(all, "mesh"), "collectives");
+        activations[split] = e->memory.uses[CORNU_USE_ACTIVATIONS].now;
+        for (int back = 0; back < 2 && split; back++) {
+            const json_t *one = find(list, "layer", back ? "lstm/gradient" : "lstm");
+            assert_string_equal(json_string_value(json_object_get(one, "op")),
+                                back ? "reduce_scatter" : "all_gather");
+            assert_int_equal(number(one, "times"), STEPS);
+            assert_int_equal(number(one, "bytes"), STEPS * 8 * 64 * (back ? F32 : BF16));
+            assert_true(json_number_value(json_object_get(one, "links_s")) > STEPS * 1e-6);
+        }
+        json_decref(all);
+        free(text);
+        cornu_explanation_free(e);
+        cornu_layout_free(rows);
+        cornu_model_free(model);
+    }
+    assert_true(activations[1] < activations[0] / 2);
+}
+
 /* Without a mesh, no page of one. */
 static void test_without(void **state)
 {
@@ -170,7 +204,7 @@ static void test_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_page),   cmocka_unit_test(test_json),
+        cmocka_unit_test(test_page),    cmocka_unit_test(test_json), cmocka_unit_test(test_loops),
         cmocka_unit_test(test_without), cmocka_unit_test(test_others),
         cmocka_unit_test(test_errors),
     };
