@@ -18,6 +18,12 @@ static const Rule rules[] = {
     { "Conv1D", "kernel", 1, 2 }, { "Conv1D", "bias", 1, 0 },
     { "Conv2D", "kernel", 1, 2 }, { "Conv2D", "bias", 1, 0 },
     { "Conv3D", "kernel", 1, 2 }, { "Conv3D", "bias", 1, 0 },
+    { "LSTM", "kernel", 1, 0 },       { "LSTM", "recurrent_kernel", 1, 0 },
+    { "LSTM", "bias", 1, 0 },
+    { "GRU", "kernel", 1, 0 },        { "GRU", "recurrent_kernel", 1, 0 },
+    { "GRU", "bias", 1, 0 },
+    { "SimpleRNN", "kernel", 1, 0 },  { "SimpleRNN", "recurrent_kernel", 1, 0 },
+    { "SimpleRNN", "bias", 1, 0 },
     { "Embedding", "embeddings", 2, 0 },   /* its rows: what follows reads whole features */
     /* (channels, heads, features), and (heads, features, channels) of the last map. */
     { "MultiHeadAttention", "query/kernel", 2, 0 },
@@ -62,7 +68,8 @@ static int axis_of(const CornuWeight *weight, const Rule *rule, Cut cut, int sli
     const CornuShape shape = weight->type.shape;
     const int        last = cut == OUTPUTS ? rule->outputs : cut == INPUTS ? rule->inputs : 0;
     const int        axis = last ? shape.rank - last : -1;
-    return axis >= 0 && shape.extent[axis] % slices == 0 ? axis : -1;
+    const int64_t    blocks = last == 1 && weight->blocks ? weight->blocks : 1;
+    return axis >= 0 && shape.extent[axis] % (slices * blocks) == 0 ? axis : -1;
 }
 
 /* Decides by a layer's first weight. `before`: how the layer before was cut, WHOLE for one whose

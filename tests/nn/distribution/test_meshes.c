@@ -46,6 +46,23 @@ static CornuModel *cnn(void)
     return cornu_reference_model("mnist_cnn")->build(&(CornuNetworkConfig){ 0 });
 }
 
+static CornuModel *lstm(void)
+{
+    static const CornuTextPreset small = { .model = "shakespeare_lstm", .channels = 32,
+                                           .units = 64, .layers = 2, .sequence_length = TIMES };
+    return cornu_shakespeare_lstm(.preset = &small, .vocabulary = WORDS);
+}
+
+static CornuModel *gru(void)
+{
+    CornuModel *model = cornu_sequential(.name = "gru", .input_shape = { TIMES });
+    cornu_model_add(model, cornu_embedding(WORDS, 32));
+    cornu_model_add(model, cornu_gru(64, .return_sequences = true));
+    cornu_model_add(model, cornu_simple_rnn(32, .return_sequences = true));
+    cornu_model_add(model, cornu_dense(WORDS, .activation = CORNU_SOFTMAX));
+    return model;
+}
+
 static CornuOptimizer *adam(void) { return cornu_adam(); }
 /* Clipped by the norm of all shards' gradients together, as models/ trains it; here always. */
 static CornuOptimizer *adamw(void)
@@ -56,6 +73,7 @@ static CornuOptimizer *adamw(void)
 /* Of a filter's gradient, over all pixels; of a kernel's, over the hidden layer or the rows. */
 static const Network networks[] = {
     { "mnist_cnn", cnn, adam, BATCH * 26 * 26 }, { "char_gpt", gpt, adamw, 256 },
+    { "shakespeare_lstm", lstm, adam, 256 }, { "gru", gru, adam, 256 },
 };
 enum { NETWORKS = sizeof networks / sizeof *networks };
 
@@ -246,6 +264,17 @@ static void layouts_are_by_class(void **state)
     expect_layout(model, cornu_device_mesh(.shape = { 64, 2 }, .axis_names = { "x", "batch" }),
                   "^conv2d_1/kernel$ 3 x\n^conv2d_1/bias$ 0 x\n^conv2d_2/kernel$ 2 x\n"
                   "^dense/kernel$ 1 x\n^dense/bias$ 0 x\n^dense_1/kernel$ 0 x\n");
+    cornu_model_free(model);
+    model = gru();
+    expect_layout(model, mesh,
+                  "^embedding/embeddings$ 0 model\n^gru/gru_cell/kernel$ 1 model\n"
+                  "^gru/gru_cell/recurrent_kernel$ 1 model\n^gru/gru_cell/bias$ 1 model\n"
+                  "^simple_rnn/simple_rnn_cell/kernel$ 1 model\n"
+                  "^simple_rnn/simple_rnn_cell/recurrent_kernel$ 1 model\n"
+                  "^simple_rnn/simple_rnn_cell/bias$ 0 model\n"
+                  "^dense/kernel$ 1 model\n^dense/bias$ 0 model\n");
+    /* 3 times 64 columns divide into 48 slices, the 64 units of a gate do not. */
+    expect_layout(model, cornu_device_mesh(.shape = { 1, 48 }), "");
     cornu_model_free(model);
 }
 
