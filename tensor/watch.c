@@ -5,12 +5,13 @@
  * result has any, we follow operands that have some too, backwards, to the op where they originate.
  * Others are harmless, such as the infinities that a select does not choose.
  */
+#include "../device/device_internal.h"
 #include "graph_internal.h"
 
-/* The program to extend, and the number of shards. */
+/* The program to extend, and whose shards run it. */
 typedef struct {
-    CornuProgram *program;
-    int           shards;
+    CornuProgram      *program;
+    const CornuDevice *device;
 } Recorder;
 
 static CornuStatus record_watch(const Recorder *to, CornuOpId id, CornuAttributes attributes,
@@ -24,6 +25,16 @@ static CornuStatus record_watch(const Recorder *to, CornuOpId id, CornuAttribute
     return CORNU_OK;
 }
 
+/* The sum over all shards that have a value of their own. */
+static CornuStatus add_up(const Recorder *to, unsigned varies, CornuValue *x)
+{
+    const CornuMesh *mesh = &to->device->mesh;
+    int              listed[CORNU_MAX_SHARDS];
+    CornuAttributes  all = { .shards = { .size = to->device->shards } };
+    if (mesh->axes) all.shards = cornu__mesh_shards(mesh, varies & cornu__mesh_all(mesh), listed);
+    return record_watch(to, CORNU_OP_ALL_REDUCE, all, *x, CORNU_NO_VALUE, x);
+}
+
 /* Adds an f32 output: how many elements of x, on all shards, are not finite. For those x - x is
  * nan, which does not equal itself; for the others it is 0. */
 static CornuStatus count_not_finite(const Recorder *to, CornuValue x)
@@ -32,21 +43,19 @@ static CornuStatus count_not_finite(const Recorder *to, CornuValue x)
     const CornuAttributes   number = { .convert = { .dtype = CORNU_F32 } };
     const CornuAttributes   differ = { .compare = { .comparison = CORNU_NOT_EQUAL } };
     const CornuAttributes   all = { .reduce = { .axes = CORNU_ALL_AXES } };
-    const CornuAttributes   shards = { .shards = { .size = to->shards } };
     CornuValue              y;
     CORNU__TRY(record_watch(to, CORNU_OP_SUBTRACT, (CornuAttributes){ 0 }, x, x, &y));
     CORNU__TRY(record_watch(to, CORNU_OP_COMPARE, differ, y, y, &y));
     CORNU__TRY(record_watch(to, CORNU_OP_CONVERT, number, y, CORNU_NO_VALUE, &y));
     if (value.type.shape.rank > 0)
         CORNU__TRY(record_watch(to, CORNU_OP_REDUCE_SUM, all, y, CORNU_NO_VALUE, &y));
-    if (value.varies)
-        CORNU__TRY(record_watch(to, CORNU_OP_ALL_REDUCE, shards, y, CORNU_NO_VALUE, &y));
+    if (value.varies) CORNU__TRY(add_up(to, value.varies, &y));
     return cornu_program_output(to->program, y, -1);
 }
 
 CornuStatus cornu__watch(const CornuGraph *graph, CornuPrepared *prepared)
 {
-    const Recorder to = { prepared->program, cornu_device_shards(graph->device) };
+    const Recorder to = { prepared->program, graph->device };
     const int      values = prepared->program->value_count;
     prepared->watched = cornu__allocate((size_t)values, sizeof *prepared->watched);
     prepared->not_finite = cornu__allocate((size_t)values, sizeof *prepared->not_finite);

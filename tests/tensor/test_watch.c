@@ -51,6 +51,7 @@ static CornuStatus run_with(Watched *w, CornuTensor *y, double element)
 typedef struct {
     const char *device;
     int         shards;
+    bool        meshed;     /* half of the shards along the batch, half cut the first layer */
 } Machine;
 
 static void the_first_op_is_named(void **state)
@@ -116,10 +117,15 @@ static CornuStatus train(const Machine *m, bool root, double rate)
 {
     static float x[8 * 3];
     static float y[8];
+    static const CornuLayoutRow rows[] = { { "dense/kernel", { NULL, "model" } }, { 0 } };
     for (int i = 0; i < 24; i++) x[i] = root ? 0.0F : 1e18F * (float)(i % 5);
     CornuDevice *device = cornu_device_open(m->device, .threads = 1, .shards = m->shards);
     CornuModel  *model = cornu_sequential(.input_shape = { 3 }, .policy = "float32");
-    cornu_model_add(model, cornu_dense(4));
+    if (m->meshed) {
+        const CornuMesh mesh = cornu_device_mesh(.shape = { m->shards / 2, 2 });
+        expect_ok(cornu_device_set_mesh(device, &mesh, NULL, rows));
+    }
+    cornu_model_add(model, cornu_dense(4, .name = "dense"));
     if (root) cornu_model_add(model, cornu_layer_create(&root_class, NULL, NULL));
     cornu_model_add(model, cornu_dense(1));
     expect_ok(cornu_compile(model, .loss = CORNU_MEAN_SQUARED_ERROR, .optimizer = cornu_sgd(rate),
@@ -147,13 +153,16 @@ static void models_name_the_layer(void **state)
 
 int main(void)
 {
-    static Machine machines[] = { { "reference", 1 }, { "cpu", 1 }, { "tpu", 2 } };
+    static Machine machines[] = { { "reference", 1, false }, { "cpu", 1, false },
+                                  { "tpu", 2, false }, { "cpu", 4, true }, { "cpu", 2, true } };
     const struct CMUnitTest tests[] = {
         ON_EACH(the_first_op_is_named),
         ON_EACH(unselected_infinities_are_ignored),
         ON_EACH(variables_are_named),
         { "models_name_the_layer cpu", models_name_the_layer, NULL, NULL, &machines[1] },
         { "models_name_the_layer tpu", models_name_the_layer, NULL, NULL, &machines[2] },
+        { "models_name_the_layer mesh", models_name_the_layer, NULL, NULL, &machines[3] },
+        { "models_name_the_layer cut", models_name_the_layer, NULL, NULL, &machines[4] },
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
