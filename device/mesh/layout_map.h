@@ -25,8 +25,9 @@ extern "C" {
  * itself goes before expressions. A pattern that ends in "/output" is for what layers make: the
  * path of a layer and "/output", or an expression that is all of it. axes: for each axis of the
  * variable or output the axis of the mesh that cuts it, several joined by "+", or NULL; the rows of
- * an output, axis 0, are dealt over the batch's axis anyway, which cuts no other axis of it. A row
- * without a pattern ends the map. */
+ * an output, axis 0, are dealt over the batch's axis anyway, which cuts no other axis of it. The
+ * last axis of a recurrent layer's weights is its gates, side by side: each gate is cut, if its
+ * units divide. A row without a pattern ends the map. */
 typedef struct {
     const char *pattern;
     const char *axes[CORNU_MAX_RANK];

@@ -7,9 +7,9 @@
  *     cornu_layout_free(rows);
  *
  * Of two dense layers or convolutions in a row the first is cut along its outputs, the second along
- * its inputs, so that both together exchange one sum; attention along its heads, embeddings along
- * their rows, the vocabulary. What the mesh does not divide stays whole, and so does every other
- * weight.
+ * its inputs, so that both together exchange one sum; attention along its heads, recurrent layers
+ * by units, embeddings along their rows, the vocabulary. What the mesh does not divide stays whole,
+ * and so does every other weight.
  */
 #ifndef CORNU_NN_DEFAULT_LAYOUT_H
 #define CORNU_NN_DEFAULT_LAYOUT_H
