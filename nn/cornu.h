@@ -48,6 +48,7 @@
 #include "../datasets/text/shakespeare.h"
 #include "../datasets/text/text.h"
 
+#include "c_source/compile_to_c.h"
 #include "callbacks/backup.h"
 #include "callbacks/callbacks.h"
 #include "callbacks/checkpoint.h"

@@ -17,6 +17,7 @@ from . import (activations, applications, backend, callbacks, config, constraint
                distribution, dtype_policies, errors, initializers, layers, losses, metrics,
                mixed_precision, models, ops, optimizers, preprocessing, random, regularizers, saving,
                tree, utils)
+from ._compile_to_c import compile_to_c
 from ._explain import explain
 from ._functions import GradientTape, Variable, function, gradients
 from ._library import lib as _lib
@@ -52,7 +53,7 @@ __all__ = [
     "Input", "Int8Model", "KerasTensor", "Layer", "Loss", "Metric", "Model", "Optimizer",
     "Predictor", "Regularizer", "RematScope", "Sequential", "Tensor", "Variable",
     "activations", "applications", "backend", "callbacks", "clear_session", "clone_model",
-    "config", "constraints", "coverage", "datasets", "distribution", "dtype_policies",
+    "compile_to_c", "config", "constraints", "coverage", "datasets", "distribution", "dtype_policies",
     "errors", "explain", "from_keras", "function", "gradients", "initializers", "layers",
     "load", "load_model", "losses", "metrics", "mixed_precision", "model_from_json", "models",
     "ops", "optimizers", "preprocessing", "random", "regularizers", "remat", "saving",

@@ -1,0 +1,67 @@
+/*
+ * From programs to C source: functions of C99 that compute a program for machines without an
+ * operating system, a library or an allocator. A function is a layer's part of the program; its
+ * extents are constants, its values lie in memory of the caller at offsets that are planned here.
+ *
+ * Each op has a rule, `cornu__NAME_c` in FAMILY.c, or is replaced by its decomposition
+ * (device/ops/). What has neither is refused by name, before anything is written.
+ */
+#ifndef CORNU_DEVICE_C_SOURCE_H
+#define CORNU_DEVICE_C_SOURCE_H
+
+#include "../program_internal.h"
+
+/* Text that grows; a failure is kept in it. */
+typedef struct {
+    char       *text;       /* terminated */
+    size_t      size;
+    int         space, depth;   /* of indentation, in levels */
+    CornuStatus status;
+} CornuCText;
+
+/* Appends as printf does; a line that begins is indented. */
+void cornu__c_print(CornuCText *text, const char *format, ...) CORNU__PRINTF(2, 3);
+
+/* What programs written to the same file share. */
+typedef struct {
+    const char *prefix;       /* of all names, an identifier: "digits" */
+    CornuCText  functions;    /* definitions, each before its first call */
+    unsigned    math;         /* the functions of <math.h> that are called, by bits of their rows */
+    unsigned    helpers;      /* the helpers that are called, likewise */
+    char      **names;        /* of functions */
+    int         name_count, name_space;
+} CornuCSource;
+
+void cornu__c_source_free(CornuCSource *source);
+
+/* What helpers and macros the functions need, to be written before them. */
+void cornu__c_prelude(const CornuCSource *source, CornuCText *to);
+
+/* `text` as an identifier, characters that cannot be in one being "_"; not a word of C or C++. */
+void cornu__c_identifier(char *to, size_t size, const char *text);
+
+/* The C type of a dtype, NULL if there is none. */
+const char *cornu__c_type(CornuDtype dtype);
+
+/* A number as a constant of this dtype, exact. */
+void cornu__c_number(CornuCText *to, CornuDtype dtype, double number);
+
+/* Appends functions that compute a program to the source, and to `calls` the statements that call
+ * them. in[i] and out[i] are expressions in these statements: pointers to the elements of input and
+ * output i, of which those of outputs that are written into an input are not read. `s` is in their
+ * scope: an unsigned char *, to *scratch bytes aligned to CORNU_C_ALIGNMENT. `what` names the
+ * functions that are of no layer. CORNU_ERR_UNSUPPORTED names the op or dtype that C cannot have. */
+typedef struct {
+    const char        *what;
+    const char *const *in, *const *out;
+} CornuCCalls;
+
+enum { CORNU_C_ALIGNMENT = 64 };
+
+/* Whether an op or an output reads the value. */
+bool cornu__c_is_read(const CornuProgram *program, CornuValue value);
+
+CornuStatus cornu__c_program(CornuCSource *source, const CornuProgram *program,
+                             const CornuCCalls *how, CornuCText *calls, size_t *scratch);
+
+#endif

@@ -1,0 +1,69 @@
+/* cornu compile MODEL -o digits.c: a model as C source, which needs no library. */
+#include <string.h>
+
+#include "commands.h"
+#include "common/objective.h"
+#include "common/session.h"
+
+typedef struct {
+    const char *output, *name;
+    bool        train;
+    int64_t     rows, extent;
+} Settings;
+
+/* -o, as compilers have it, is --output. */
+static void rename_output(int argc, char **argv)
+{
+    static char output[] = "--output";
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], "-o")) argv[i] = output;
+}
+
+static CornuStatus compile(const Settings *settings, const Objective *objective,
+                           const Options *options)
+{
+    Subject     subject;
+    CornuStatus status = subject_find(&subject, options->arguments[0]);
+    if (status) return status;
+    CornuModel *model = settings->train ? objective_model(objective, options, &subject, NULL)
+                                        : subject_model(&subject);
+    if (!model) return cornu_error_status();
+    status = cornu_compile_to_c(model, settings->output, settings->name, settings->train,
+                                .batch_size = options->batch_size, .rows = settings->rows,
+                                .extent = settings->extent);
+    cornu_model_free(model);
+    return status;
+}
+
+int command_compile(int argc, char **argv)
+{
+    Options       options = { .device = "cpu" };
+    Settings      settings = { .output = "model.c" };
+    Objective     objective = { 0 };
+    const Option  extra[] = {
+        { "output", OPTION_TEXT, &settings.output, "FILE.c",
+          "where to write it, or -o; the header FILE.h lies beside it", 0, 0, NULL },
+        { "name", OPTION_TEXT, &settings.name, "NAME",
+          "what the names in it begin with; default that of the file", 0, 0, NULL },
+        { "train", OPTION_SWITCH, &settings.train, NULL, "with a step of training", 0, 0, NULL },
+        { "batch-size", OPTION_WHOLE, &options.batch_size, "N",
+          "rows of a step of training; 32 unless given", 1, 1e6, NULL },
+        { "learning-rate", OPTION_NUMBER, &options.learning_rate, "RATE",
+          "of --optimizer; default its own", 0, 1e9, NULL },
+        { "rows", OPTION_WHOLE, &settings.rows, "N", "of a prediction; 1 unless given", 1, 1e6,
+          NULL },
+        { "extent", OPTION_WHOLE, &settings.extent, "N",
+          "of axes that the model leaves open, as the length of texts", 1, 1e6, NULL },
+        OBJECTIVE_OPTIONS(objective),
+        OPTION_END,
+    };
+    const Program program = { .name = "cornu compile",
+                              .extra = extra,
+                              .arguments = "MODEL",
+                              .least_arguments = 1,
+                              .purpose = "Writes a model as C source: a .c file and its header." };
+    rename_output(argc, argv);
+    const int usage = options_parse(&options, &program, argc, argv);
+    if (usage >= 0) return usage;
+    return session_report("cornu compile", compile(&settings, &objective, &options));
+}

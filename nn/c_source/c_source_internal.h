@@ -1,0 +1,63 @@
+/* Shared by the files that write models as C. */
+#ifndef CORNU_NN_C_SOURCE_INTERNAL_H
+#define CORNU_NN_C_SOURCE_INTERNAL_H
+
+#include "../../device/c_source/c_source.h"
+#include "../../tensor/graph_internal.h"
+#include "../formats/file_internal.h"
+#include "../training/training_internal.h"
+#include "compile_to_c.h"
+
+/* Where a variable lies in the files. */
+typedef enum {
+    CORNU_C_CONSTANT,   /* a constant of the .c file: nothing assigns it */
+    CORNU_C_WEIGHT,     /* in PREFIX_weights */
+    CORNU_C_STATE       /* in PREFIX_state: slots, statistics, metrics */
+} CornuCPlaceOf;
+
+typedef struct {
+    CornuVariable *variable;
+    CornuType      type;
+    CornuCPlaceOf  where;
+    bool           predicts, trains, assigned;   /* who reads or assigns it */
+    char           name[64];
+    char           at[2][160];                    /* its expression in predict, in step */
+} CornuCVariable;
+
+/* One of the two functions. */
+typedef struct {
+    CornuStep     *step;
+    CornuProgram  *program;      /* what is fed besides data is constant */
+    int           *variable;     /* of each input, -1: data */
+    const char   **in, **out;
+    CornuCText     calls;
+    size_t         scratch;
+} CornuCFunction;
+
+/* An array that is passed: "x", "const float *". */
+typedef struct {
+    CornuType type;
+    char      name[64];
+} CornuCData;
+
+typedef struct {
+    const CornuCompileToCConfig *config;
+    char            prefix[64], capitals[64];
+    CornuModel     *model;        /* the copy that is recorded */
+    CornuDevice    *device;
+    CornuCSource    source;
+    CornuCFunction  predict, train;
+    CornuCVariable *variables;
+    int             variable_count, variable_space;
+    CornuCData      x[CORNU_MAX_MODEL_TENSORS], y[CORNU_MAX_MODEL_TENSORS],
+                    fed_x[CORNU_MAX_MODEL_TENSORS], fed_y[CORNU_MAX_MODEL_TENSORS];
+    int             x_count, y_count;
+} CornuCModel;
+
+/* The programs of the model, with names for all that they read and assign (record.c). */
+CornuStatus cornu__c_record(CornuCModel *c);
+
+/* The two files (write.c). */
+CornuStatus cornu__c_write(CornuCModel *c);
+
+#endif

@@ -1,0 +1,307 @@
+/* The .c file and its header. Both are written under temporary names first. */
+#include <ctype.h>
+
+#include "../../device/version.h"
+
+#include "../../device/text/print.h"
+#include "c_source_internal.h"
+
+static size_t bytes_of(const CornuCModel *c, CornuCPlaceOf where)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < c->variable_count; i++)
+        if (c->variables[i].where == where) bytes += cornu_type_bytes(c->variables[i].type);
+    return bytes;
+}
+
+static bool has(const CornuCModel *c, CornuCPlaceOf where)
+{
+    for (int i = 0; i < c->variable_count; i++)
+        if (c->variables[i].where == where) return true;
+    return false;
+}
+
+/* ---- The header ---- */
+
+static void write_members(FILE *to, const CornuCModel *c, CornuCPlaceOf where)
+{
+    CornuText shape;
+    for (int i = 0; i < c->variable_count; i++) {
+        const CornuCVariable *v = &c->variables[i];
+        if (v->where != where) continue;
+        fprintf(to, "    %s %s[%lld];   /* %s */\n", cornu__c_type(v->type.dtype), v->name,
+                (long long)cornu_type_count(v->type), cornu_shape_print(&shape, v->type.shape));
+    }
+    if (!has(c, where)) fprintf(to, "    char none;\n");
+}
+
+static void write_arguments(FILE *to, const CornuCData *data, int count, bool constant)
+{
+    for (int i = 0; i < count; i++)
+        fprintf(to, ", %s%s *%s", constant ? "const " : "", cornu__c_type(data[i].type.dtype),
+                data[i].name);
+}
+
+static void write_predict(FILE *to, const CornuCModel *c)
+{
+    fprintf(to, "void %s_predict(const %s_weights *weights, void *scratch", c->prefix, c->prefix);
+    write_arguments(to, c->x, c->x_count, true);
+    write_arguments(to, c->y, c->y_count, false);
+    fprintf(to, ")");
+}
+
+static void write_step(FILE *to, const CornuCModel *c)
+{
+    fprintf(to, "void %s_step(%s_state *state, void *scratch", c->prefix, c->prefix);
+    write_arguments(to, c->fed_x, c->x_count, true);
+    write_arguments(to, c->fed_y, c->y_count, true);
+    fprintf(to, ")");
+}
+
+static void write_types(FILE *to, const CornuCData *data, int count)
+{
+    CornuText shape;
+    for (int i = 0; i < count; i++)
+        fprintf(to, " *     %-12s %s %s\n", data[i].name, cornu__c_type(data[i].type.dtype),
+                cornu_shape_print(&shape, data[i].type.shape));
+}
+
+static void write_prototypes(FILE *to, const CornuCModel *c)
+{
+    const char *p = c->prefix;
+    fprintf(to, "/* A prediction:\n");
+    write_types(to, c->x, c->x_count);
+    write_types(to, c->y, c->y_count);
+    fprintf(to, " * `scratch` has %s_SCRATCH_BYTES, aligned as a double is. */\n", c->capitals);
+    write_predict(to, c);
+    fprintf(to, ";\n\n");
+    if (!c->config->train) return;
+    fprintf(to, "/* The state before the first step. */\n");
+    fprintf(to, "void %s_init(%s_state *state);\n\n", p, p);
+    fprintf(to, "/* A step of training: forward, backward, and the optimizer's update.\n");
+    write_types(to, c->fed_x, c->x_count);
+    write_types(to, c->fed_y, c->y_count);
+    fprintf(to, " * `scratch` has %s_STEP_SCRATCH_BYTES. */\n", c->capitals);
+    write_step(to, c);
+    fprintf(to, ";\n\n");
+    fprintf(to, "/* The weights as %s_WEIGHTS_BYTES bytes, in the order of this machine. */\n",
+            c->capitals);
+    fprintf(to, "void %s_save(const %s_state *state, unsigned char *bytes);\n", p, p);
+    fprintf(to, "void %s_load(%s_state *state, const unsigned char *bytes);\n\n", p, p);
+}
+
+static void write_header(FILE *to, const CornuCModel *c)
+{
+    const char *p = c->prefix, *m = c->capitals;
+    fprintf(to, "/* A model as C, written by Cornu %s. */\n#ifndef %s_H\n#define %s_H\n\n",
+            CORNU_VERSION, m, m);
+    fprintf(to, "#include <stddef.h>\n#include <stdint.h>\n\n");
+    fprintf(to, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    fprintf(to, "#define %s_SCRATCH_BYTES %zu\n", m, c->predict.scratch ? c->predict.scratch : 1);
+    if (c->config->train)
+        fprintf(to, "#define %s_STEP_SCRATCH_BYTES %zu\n", m,
+                c->train.scratch ? c->train.scratch : 1);
+    fprintf(to, "#define %s_WEIGHTS_BYTES sizeof(%s_weights)\n\n", m, p);
+    fprintf(to, "typedef struct {\n");
+    write_members(to, c, CORNU_C_WEIGHT);
+    fprintf(to, "} %s_weights;\n\n", p);
+    fprintf(to, "/* The weights as they are when this is written: %zu bytes. */\n",
+            bytes_of(c, CORNU_C_WEIGHT));
+    fprintf(to, "extern const %s_weights %s_trained;\n\n", p, p);
+    if (c->config->train) {
+        fprintf(to, "/* What a step changes. */\ntypedef struct {\n    %s_weights weights;\n", p);
+        if (has(c, CORNU_C_STATE)) write_members(to, c, CORNU_C_STATE);
+        fprintf(to, "} %s_state;\n\n", p);
+    }
+    write_prototypes(to, c);
+    fprintf(to, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
+}
+
+/* ---- The values ---- */
+
+/* A part of a variable's values, of bounded memory. */
+static CornuStatus write_values(FILE *to, const CornuCVariable *v)
+{
+    const int64_t count = cornu_type_count(v->type);
+    CornuArray    values = { v->type, cornu__allocate(cornu_type_bytes(v->type) + 1, 1) };
+    CornuCText    text = { 0 };
+    if (!values.data) return CORNU_ERR_MEMORY;
+    CornuStatus status = cornu_variable_read(v->variable, values);
+    for (int64_t i = 0; i < count && !status; i++) {
+        text.size = 0;
+        cornu__c_number(&text, v->type.dtype, cornu_array_get(values, i));
+        fprintf(to, "%s%s%s", i ? "," : "", i % 8 == 0 ? "\n    " : " ",
+                text.text ? text.text : "0");
+        status = text.status;
+    }
+    if (count == 0) fprintf(to, "0");
+    cornu__release(text.text);
+    cornu__release(values.data);
+    return status;
+}
+
+static CornuStatus write_constants(FILE *to, const CornuCModel *c)
+{
+    CornuText shape;
+    for (int i = 0; i < c->variable_count; i++) {
+        const CornuCVariable *v = &c->variables[i];
+        if (v->where != CORNU_C_CONSTANT) continue;
+        fprintf(to, "/* %s */\nstatic const %s %s[%lld] = {",
+                cornu_shape_print(&shape, v->type.shape), cornu__c_type(v->type.dtype),
+                v->at[0], (long long)cornu_type_count(v->type));
+        CORNU__TRY(write_values(to, v));
+        fprintf(to, "\n};\n\n");
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus write_trained(FILE *to, const CornuCModel *c)
+{
+    bool any = false;
+    fprintf(to, "const %s_weights %s_trained = {\n", c->prefix, c->prefix);
+    for (int i = 0; i < c->variable_count; i++) {
+        const CornuCVariable *v = &c->variables[i];
+        if (v->where != CORNU_C_WEIGHT) continue;
+        fprintf(to, "%s/* %s */ {", any ? ",\n" : "", v->name);
+        CORNU__TRY(write_values(to, v));
+        fprintf(to, "\n}");
+        any = true;
+    }
+    fprintf(to, "%s\n};\n\n", any ? "" : "0");
+    return CORNU_OK;
+}
+
+/* ---- Functions ---- */
+
+/* All elements alike, as slots are at first; false: they differ. */
+static bool uniform(const CornuCVariable *v, double *number, CornuStatus *status)
+{
+    CornuArray values = { v->type, cornu__allocate(cornu_type_bytes(v->type) + 1, 1) };
+    if (!values.data) {
+        *status = CORNU_ERR_MEMORY;
+        return false;
+    }
+    *status = cornu_variable_read(v->variable, values);
+    bool same = !*status;
+    for (int64_t i = 0; same && i < cornu_type_count(v->type); i++) {
+        const double x = cornu_array_get(values, i);
+        if (i == 0) *number = x;
+        same = x == *number;
+    }
+    cornu__release(values.data);
+    return same;
+}
+
+static CornuStatus write_init(FILE *to, const CornuCModel *c)
+{
+    fprintf(to, "void %s_init(%s_state *state)\n{\n    state->weights = %s_trained;\n", c->prefix,
+            c->prefix, c->prefix);
+    for (int i = 0; i < c->variable_count; i++) {
+        const CornuCVariable *v = &c->variables[i];
+        double      number = 0.0;
+        CornuStatus status = CORNU_OK;
+        CornuCText  text = { 0 };
+        if (v->where != CORNU_C_STATE) continue;
+        fprintf(to, "    for (ptrdiff_t i = 0; i < %lld; i++) state->%s[i] = ",
+                (long long)cornu_type_count(v->type), v->name);
+        if (uniform(v, &number, &status)) {
+            cornu__c_number(&text, v->type.dtype, number);
+            fprintf(to, "%s;\n", text.text ? text.text : "0");
+            if (!status) status = text.status;
+        } else if (!status) {
+            fprintf(to, "%s_%s_0[i];\n", c->prefix, v->name);
+        }
+        cornu__release(text.text);
+        CORNU__TRY(status);
+    }
+    fprintf(to, "}\n\n");
+    return CORNU_OK;
+}
+
+/* What a state begins with that is no single number. */
+static CornuStatus write_beginnings(FILE *to, const CornuCModel *c)
+{
+    for (int i = 0; i < c->variable_count; i++) {
+        const CornuCVariable *v = &c->variables[i];
+        double      number;
+        CornuStatus status = CORNU_OK;
+        if (v->where != CORNU_C_STATE || uniform(v, &number, &status)) continue;
+        CORNU__TRY(status);
+        fprintf(to, "static const %s %s_%s_0[%lld] = {", cornu__c_type(v->type.dtype), c->prefix,
+                v->name, (long long)cornu_type_count(v->type));
+        CORNU__TRY(write_values(to, v));
+        fprintf(to, "\n};\n\n");
+    }
+    return CORNU_OK;
+}
+
+static void write_bytes(FILE *to, const CornuCModel *c)
+{
+    const char *p = c->prefix;
+    fprintf(to, "void %s_save(const %s_state *state, unsigned char *bytes)\n{\n", p, p);
+    fprintf(to, "    const unsigned char *from = (const unsigned char *)&state->weights;\n");
+    fprintf(to, "    for (size_t i = 0; i < sizeof state->weights; i++) bytes[i] = from[i];\n}\n\n");
+    fprintf(to, "void %s_load(%s_state *state, const unsigned char *bytes)\n{\n", p, p);
+    fprintf(to, "    unsigned char *to = (unsigned char *)&state->weights;\n");
+    fprintf(to, "    for (size_t i = 0; i < sizeof state->weights; i++) to[i] = bytes[i];\n}\n");
+}
+
+static void write_body(FILE *to, const CornuCFunction *f, const char *unused)
+{
+    fprintf(to, "\n{\n    unsigned char *const s = (unsigned char *)scratch;\n");
+    fprintf(to, "    (void)s, (void)%s;\n%s}\n\n", unused, f->calls.text ? f->calls.text : "");
+}
+
+static CornuStatus write_source(FILE *to, const CornuCModel *c, const char *header)
+{
+    CornuCText prelude = { 0 };
+    cornu__c_prelude(&c->source, &prelude);
+    fprintf(to, "/*\n * A model as C, written by Cornu %s: its layers in the order of the calls at "
+            "the end.\n * Compile it with -O3, and -march=native for this machine.\n */\n",
+            CORNU_VERSION);
+    fprintf(to, "#include \"%s\"\n\n", header);
+    fprintf(to, "#if defined __cplusplus || !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L\n"
+            "#define %s_RESTRICT __restrict\n#else\n#define %s_RESTRICT restrict\n#endif\n\n",
+            c->prefix, c->prefix);
+    fprintf(to, "%s", prelude.text ? prelude.text : "");
+    CornuStatus status = prelude.status;
+    cornu__release(prelude.text);
+    if (!status) status = write_constants(to, c);
+    if (!status) status = write_trained(to, c);
+    if (!status && c->config->train) status = write_beginnings(to, c);
+    if (status) return status;
+    fprintf(to, "%s", c->source.functions.text ? c->source.functions.text : "");
+    write_predict(to, c);
+    write_body(to, &c->predict, "weights");
+    if (!c->config->train) return CORNU_OK;
+    CORNU__TRY(write_init(to, c));
+    write_step(to, c);
+    write_body(to, &c->train, "state");
+    write_bytes(to, c);
+    return CORNU_OK;
+}
+
+CornuStatus cornu__c_write(CornuCModel *c)
+{
+    const char  *path = c->config->path, *name = strrchr(path, '/');
+    const size_t length = strlen(path);
+    char        *header = cornu__copy_text(path);
+    CornuNewFile files[2] = { { 0 } };
+    if (!header) return CORNU_ERR_MEMORY;
+    header[length - 1] = 'h';
+    CornuStatus status = cornu__file_create(&files[0], path);
+    if (status) goto done;
+    if ((status = cornu__file_create(&files[1], header))) {
+        cornu__file_abandon(&files[0]);
+        goto done;
+    }
+    write_header(files[1].stream, c);
+    status = write_source(files[0].stream, c, header + (name ? name + 1 - path : 0));
+    if (!status) status = cornu__file_commit(&files[0]);
+    else cornu__file_abandon(&files[0]);
+    if (!status) status = cornu__file_commit(&files[1]);
+    else cornu__file_abandon(&files[1]);
+done:
+    cornu__release(header);
+    return status;
+}
