@@ -153,8 +153,8 @@ static void print_convert(CornuCText *to, CornuCSection *section, CornuDtype fro
         cornu__c_print(to, "%s", x);
     } else if (dtype == CORNU_BOOL) {
         cornu__c_print(to, "%s != 0", x);
-    } else if (dtype == CORNU_F32) {
-        cornu__c_print(to, "(float)%s", x);
+    } else if (cornu_dtype_is_float(dtype)) {
+        cornu__c_print(to, "(%s)%s", cornu__c_type(dtype), x);
     } else if (from != CORNU_F32) {
         print_narrowed(to, x, from, dtype);
     } else {

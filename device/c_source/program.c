@@ -46,25 +46,36 @@ static CornuStatus allocate(CornuCSection *s)
     return CORNU_OK;
 }
 
+/* Whether the op's rule is for values of this type, operands or results. */
+static bool takes(const CornuProgram *p, const CornuProgramOp *op, CornuDtype dtype)
+{
+    const CornuCRule *rule = *cornu__c_table[op->id];
+    if (!cornu__c_type(dtype)) return false;
+    if (dtype != CORNU_F64 || rule == CORNU_C_SEEN) return true;
+    if (op->id == CORNU_OP_CONVERT)
+        return cornu_dtype_is_float(p->values[op->out_first].type.dtype);
+    return rule->formula ? !strchr(rule->formula, '@') : rule->any;
+}
+
 static CornuStatus check(const CornuProgram *p)
 {
     for (int i = 0; i < p->op_count; i++) {
         const CornuProgramOp *op = &p->ops[i];
+        const CornuCRule     *rule = *cornu__c_table[op->id];
+        const char           *colon = *op->scope ? ": " : "";
+        if (rule == CORNU_C_REFUSED || rule == CORNU_C_DECOMPOSED)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s%s%s has no C source, and it is not "
+                               "composed of other ops", op->scope, colon,
+                               cornu_program_op_name(op));
         for (int k = 0; k < op->in_count + op->out_count; k++) {
             const CornuValue v = k < op->in_count ? cornu_program_operands(p, op)[k]
                                                   : op->out_first + k - op->in_count;
-            if (cornu__c_type(p->values[v].type.dtype)) continue;
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s%s%s of %s: C has no type for it; "
-                               "expected f32, whole numbers or bool", op->scope,
-                               *op->scope ? ": " : "", cornu_program_op_name(op),
-                               cornu_dtype_name(p->values[v].type.dtype));
+            const CornuDtype dtype = p->values[v].type.dtype;
+            if (!takes(p, op, dtype))
+                return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s%s%s of %s has no C source, expected "
+                                   "f32, whole numbers or bool", op->scope, colon,
+                                   cornu_program_op_name(op), cornu_dtype_name(dtype));
         }
-        if (*cornu__c_table[op->id] != CORNU_C_REFUSED &&
-            *cornu__c_table[op->id] != CORNU_C_DECOMPOSED)
-            continue;
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s%s%s has no C source, and it is not composed "
-                           "of other ops", op->scope, *op->scope ? ": " : "",
-                           cornu_program_op_name(op));
     }
     return CORNU_OK;
 }
@@ -87,10 +98,10 @@ static void name_value(CornuCSection *s, CornuValue v)
         const char *name = s->how->in[p->values[v].index];
         for (const char *at = name; *at; at++)
             if (*at == '>' || *at == '.' || *at == '&') name = at + 1;
-        snprintf(label, sizeof *s->labels, "%.*s", (int)strcspn(name, " ["), name);
+        snprintf(label, sizeof *s->labels, "%.*s", (int)strcspn(name, " [("), name);
         for (int i = 0; i < p->values[v].index; i++)
             if (!strcmp(s->labels[p->inputs[i]], label))
-                snprintf(label, sizeof *s->labels, "%.30s_%d", name, v);
+                snprintf(label, sizeof *s->labels, "%.*s_%d", (int)strcspn(name, " [("), name, v);
     }
 }
 

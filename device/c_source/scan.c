@@ -187,4 +187,4 @@ static void write_scan(CornuCText *to, const CornuCCall *call)
     cornu__release(calls.text);
 }
 
-const CornuCRule *const cornu__scan_c = &(const CornuCRule){ .write = write_scan, .skips = true };
+const CornuCRule *const cornu__scan_c = &(const CornuCRule){ .write = write_scan, .any = true, .skips = true };

@@ -107,6 +107,7 @@ typedef struct {
     CornuCWrite *write;
     const char  *formula;
     unsigned     strided;      /* operands, by bits, that may be views */
+    bool         any;          /* its loops are for f64, too, as formulas without @ are */
     bool         skips;        /* results that nothing reads: their names are NULL */
 } CornuCRule;
 

@@ -72,6 +72,7 @@ const char *cornu__c_type(CornuDtype dtype)
 {
     switch (dtype) {
     case CORNU_F32:  return "float";
+    case CORNU_F64:  return "double";
     case CORNU_I64:  return "int64_t";
     case CORNU_I32:  return "int32_t";
     case CORNU_U32:  return "uint32_t";
@@ -80,28 +81,29 @@ const char *cornu__c_type(CornuDtype dtype)
     }
 }
 
-/* The shortest decimal of a float that is read as it again. */
-static void print_float(CornuCText *to, float number)
+/* The shortest decimal that is read as the number again. */
+static void print_float(CornuCText *to, double number, bool is_double)
 {
     char  text[40];
     char *end;
-    for (int digits = 6; digits <= 9; digits++) {
-        cornu__format(text, sizeof text, "%.*g", digits, (double)number);
-        if ((float)cornu__parse_number(text, &end) == number) break;
+    for (int digits = 6; digits <= 17; digits++) {
+        cornu__format(text, sizeof text, "%.*g", digits, number);
+        const double read = cornu__parse_number(text, &end);
+        if (is_double ? read == number : (float)read == (float)number) break;
     }
-    const char *point = strpbrk(text, ".e") ? "" : ".0";
-    cornu__c_print(to, number < 0.0f || signbit(number) ? "(%s%sf)" : "%s%sf", text, point);
+    cornu__c_print(to, signbit(number) ? "(%s%s%s)" : "%s%s%s", text,
+                   strpbrk(text, ".e") ? "" : ".0", is_double ? "" : "f");
 }
 
 void cornu__c_number(CornuCText *to, CornuDtype dtype, double number)
 {
     switch (dtype) {
-    case CORNU_F32:
+    case CORNU_F32: case CORNU_F64:
         /* an infinity is what overflows, as no macro of a header is needed so */
-        if (isnan((float)number)) cornu__c_print(to, "(1e38f * 10.0f - 1e38f * 10.0f)");
+        if (isnan(number)) cornu__c_print(to, "(1e38f * 10.0f - 1e38f * 10.0f)");
         else if (isinf((float)number))
             cornu__c_print(to, "(%s1e38f * 10.0f)", number < 0.0 ? "-" : "");
-        else print_float(to, (float)number);
+        else print_float(to, dtype == CORNU_F64 ? number : (float)number, dtype == CORNU_F64);
         break;
     case CORNU_I64:
         if (cornu__as_integer(number) == INT64_MIN) cornu__c_print(to, "INT64_MIN");

@@ -23,6 +23,20 @@ static bool has(const CornuCModel *c, CornuCPlaceOf where)
 
 /* ---- The header ---- */
 
+/* Where the weights lie that an optimizer updates together. */
+static void write_parts(FILE *to, const CornuCVariable *v)
+{
+    CornuText shape;
+    for (int i = 0; i < v->variable->segment_count; i++) {
+        const CornuSegment *s = &v->variable->segments[i];
+        if (!s->part) continue;
+        fprintf(to, "        /* from %lld: ", (long long)s->first);
+        for (const char *at = s->part->name; *at; at++)
+            fputc(isprint((unsigned char)*at) && *at != '*' ? *at : '_', to);
+        fprintf(to, " %s */\n", cornu_shape_print(&shape, s->part->type.shape));
+    }
+}
+
 static void write_members(FILE *to, const CornuCModel *c, CornuCPlaceOf where)
 {
     CornuText shape;
@@ -31,6 +45,7 @@ static void write_members(FILE *to, const CornuCModel *c, CornuCPlaceOf where)
         if (v->where != where) continue;
         fprintf(to, "    %s %s[%lld];   /* %s */\n", cornu__c_type(v->type.dtype), v->name,
                 (long long)cornu_type_count(v->type), cornu_shape_print(&shape, v->type.shape));
+        write_parts(to, v);
     }
     if (!has(c, where)) fprintf(to, "    char none;\n");
 }
