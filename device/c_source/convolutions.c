@@ -1,6 +1,5 @@
 /*
- * Convolutions, without padding (lower.c), and their gradients. A tile of up to 4 pixels by 16
- * filters is summed in registers, as in products.c; what is grouped, and gradients, add each product
+ * Convolutions, without padding (lower.c), and their gradients. A tile of pixels and filters is summed in registers, as in products.c; what is grouped, and gradients, add each product
  * to where it belongs.
  */
 #include "source_internal.h"
@@ -28,9 +27,10 @@ static Convolution convolution_of(const CornuCCall *call, const CornuShape filte
 static void write_conv2d(CornuCText *to, const CornuCCall *call)
 {
     const Convolution c = convolution_of(call, call->op.in[1].shape, call->op.in[0].shape.extent[0]);
-    const int64_t rows = cornu__c_least(c.w.out, CORNU_C_ROWS), columns = cornu__c_least(c.filters, CORNU_C_COLUMNS);
     const bool    joined = c.w.dilation == 1;
     const int64_t taps = joined ? 1 : c.w.size, sum = joined ? c.w.size * c.channels : c.channels;
+    const CornuCTile tile = cornu__c_tile(c.w.out, c.filters, sum);
+    const int64_t    rows = tile.rows, columns = tile.columns;
     cornu__c_print(to, "for (ptrdiff_t b = 0; b < %lld; b++)\n", (long long)c.batch);
     cornu__c_print(to, "for (ptrdiff_t i = 0; i < %lld; i++) {\n", (long long)c.h.out);
     to->depth++;

@@ -1,5 +1,5 @@
 /*
- * Products of matrices. A tile of up to 4 rows by 16 columns is summed in registers: compilers
+ * Products of matrices. A tile of a few rows and columns is summed in registers: compilers
  * unroll the two inner loops and make vectors of the innermost one. Where rows of both operands lie
  * along the sum, 16 partial sums are added in its place. The last tile of an extent overlaps the one
  * before it, and computes the same once more.
@@ -24,8 +24,8 @@ static Product product_of(const CornuCCall *call)
 /* Columns lie one after the other: sum[q][l] of rows m + q and columns n + l. */
 static void write_tiles(CornuCText *to, const CornuCCall *call, Product p)
 {
-    const int64_t rows = cornu__c_least(p.m, CORNU_C_ROWS);
-    const int64_t columns = cornu__c_least(p.n, rows == 1 ? 4 * CORNU_C_COLUMNS : CORNU_C_COLUMNS);
+    const CornuCTile tile = cornu__c_tile(p.m, p.n, p.k);
+    const int64_t rows = tile.rows, columns = tile.columns;
     char          fma[80];
     cornu__c_fma(call, fma, sizeof fma);
     cornu__c_open_tiles(to, "m", p.m, rows);
@@ -48,7 +48,7 @@ static void write_tiles(CornuCText *to, const CornuCCall *call, Product p)
 /* y[m][n] of a row of a and one of b, or of any strides. */
 static void write_rows(CornuCText *to, const CornuCCall *call, Product p)
 {
-    const int64_t lanes = p.ak == 1 && p.bk == 1 && p.k >= CORNU_C_COLUMNS ? CORNU_C_COLUMNS : 1;
+    const int64_t lanes = p.ak == 1 && p.bk == 1 && p.k >= CORNU_C_LANES ? CORNU_C_LANES : 1;
     char          fma[80];
     cornu__c_fma(call, fma, sizeof fma);
     cornu__c_print(to, "for (ptrdiff_t m = 0; m < %lld; m++)\n", (long long)p.m);

@@ -179,8 +179,12 @@ const char *cornu__c_prefix(const CornuCSection *section);
 
 /* ---- Tiles (tiles.c) ---- */
 
-/* Of sums in registers, the most rows and columns. */
-enum { CORNU_C_ROWS = 4, CORNU_C_COLUMNS = 16 };
+/* The rows and columns of sums in registers, for sums of so many terms. */
+typedef struct { int64_t rows, columns; } CornuCTile;
+CornuCTile cornu__c_tile(int64_t rows, int64_t columns, int64_t terms);
+
+/* Partial sums of a product of two rows. */
+enum { CORNU_C_LANES = 16 };
 
 static inline int64_t cornu__c_least(int64_t a, int64_t b) { return a < b ? a : b; }
 

@@ -1,6 +1,23 @@
 /* Tiles of sums in registers, for products and convolutions. */
 #include "source_internal.h"
 
+/*
+ * Measured with GCC 12 and clang 14 on Zen 4, of 121 by 288 by 64 products: 4 to 6 rows of 16 reach
+ * 100 to 108 GFLOP/s, with AVX2 alone too; 2 of 32 from 31 to 98, 8 of 16 from 2 to 95. Loops of at
+ * most 16 turns are unrolled by GCC before it makes vectors, and such sums take ten times as long:
+ * of few terms they are one row of 32.
+ */
+CornuCTile cornu__c_tile(int64_t rows, int64_t columns, int64_t terms)
+{
+    enum { FEW = 16, LEAST = 4, MOST = 6, COLUMNS = 16, ROW = 64 };
+    CornuCTile tile = { rows < MOST ? rows : LEAST, cornu__c_least(columns, COLUMNS) };
+    if (rows == 1) tile.columns = cornu__c_least(columns, ROW);
+    if (terms <= FEW) return (CornuCTile){ 1, cornu__c_least(columns, 2 * COLUMNS) };
+    for (int64_t n = LEAST + 1; rows >= MOST && n <= MOST; n++)   /* what is computed twice */
+        if ((rows + n - 1) / n * n < (rows + tile.rows - 1) / tile.rows * tile.rows) tile.rows = n;
+    return tile;
+}
+
 /* "for (t = 0; t < 11; t += 4)", and the tile's first: the last tile ends where the extent does. */
 void cornu__c_open_tiles(CornuCText *to, const char *name, int64_t extent, int64_t tile)
 {
