@@ -1,0 +1,357 @@
+/*
+ * tests/run: quick, takes 60 s
+ *
+ * Models as C source: what a compiler makes of it predicts and trains as the library does, with the
+ * undefined-behaviour sanitizer in it. Numbers differ by the order of sums and the last bits of
+ * <math.h>: a sum of n terms by about sqrt(n) 2^-24 of its largest, and a few layers of sums of up
+ * to 2,000 terms by 1e-5 of the largest number. Needs a compiler, `cc`.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../../models/models.h"
+#include "../../datasets/files.h"
+#include "../../expect.h"
+#include "../../quick.h"
+#include "../../skip.h"
+#include "compiled.h"
+
+#define NEEDS_COMPILER() \
+    if (!has_compiler()) SKIP_FOR("a C compiler: apt-get install gcc")
+
+static const double bound = 1e-5;
+
+/* Floats in [0, 1), or indices below 20, the same in every run. */
+static void *make_data(CornuType type, uint32_t seed)
+{
+    const int64_t count = cornu_type_count(type);
+    void         *data = calloc((size_t)count + 1, cornu_dtype_size(type.dtype));
+    assert_non_null(data);
+    for (int64_t i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        cornu_array_set((CornuArray){ type, data }, i,
+                        type.dtype == CORNU_F32 ? (seed >> 8) / 16777216.0 : (seed >> 8) % 20);
+    }
+    return data;
+}
+
+static void expect_close(const float *got, const float *want, int64_t count)
+{
+    double most = 0.0;
+    for (int64_t i = 0; i < count; i++) most = fmax(most, fabs((double)want[i]));
+    for (int64_t i = 0; i < count; i++)
+        if (!(fabs((double)got[i] - (double)want[i]) <= bound * most))
+            fail_msg("element %lld is %.9g, expected %.9g", (long long)i, (double)got[i],
+                     (double)want[i]);
+}
+
+/* The model's input and output for so many rows. */
+static void types_of(CornuModel *model, int64_t rows, CornuType *x, CornuType *y)
+{
+    CornuModelTypes types;
+    expect_ok(cornu_model_types(model, rows, 0, &types));
+    *x = types.inputs[0];
+    if (types.rows_of[0]) x->dtype = CORNU_I32;
+    *y = types.outputs[0];
+}
+
+static void expect_predicts_alike(const Compiled *c, CornuModel *model, const void *data)
+{
+    CornuType x, y;
+    types_of(model, 1, &x, &y);
+    const int64_t count = cornu_type_count(y);
+    float *got = malloc((size_t)count * sizeof *got), *want = malloc((size_t)count * sizeof *want);
+    assert_true(got && want);
+    c->predict(data, got);
+    expect_ok(cornu_predict(model, .x = cornu_array_from((void *)(uintptr_t)data, x),
+                            .to = cornu_array_from(want, y)));
+    expect_close(got, want, count);
+    free(got);
+    free(want);
+}
+
+/* ---- Networks ---- */
+
+static void test_networks_predict(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "mnist_convnet", "mnist_cnn_bn", "char_gpt",
+                                         "shakespeare_lstm_quick", "resnet20", "mnist_cnn",
+                                         "fashion_mnist_cnn" };
+    const int count = quick(2, sizeof names / sizeof *names);
+    NEEDS_COMPILER();
+    for (int i = 0; i < count; i++) {
+        CornuModel *model = cornu_reference_model(names[i])->build(&(CornuNetworkConfig){ 0 });
+        CornuType   x, y;
+        assert_non_null(model);
+        types_of(model, 1, &x, &y);
+        void    *data = make_data(x, 7);
+        Compiled compiled = compiled_open(names[i], model, false, 0);
+        expect_predicts_alike(&compiled, model, data);
+        compiled_close(&compiled);
+        cornu_model_free(model);
+        free(data);
+    }
+}
+
+/* ---- Layers ---- */
+
+static CornuModel *sequence(CornuShape shape, CornuLayer *const *layers)
+{
+    CornuSequentialConfig config = { .unset = 0 };
+    for (int i = 0; i < shape.rank; i++) config.input_shape[i] = shape.extent[i];
+    CornuModel *model = cornu_sequential_from(&config);
+    for (; *layers; layers++) cornu_model_add(model, *layers);
+    return model;
+}
+#define LAYERS(shape, ...) sequence(shape, (CornuLayer *const[]){ __VA_ARGS__, NULL })
+
+static CornuModel *normalized(void)
+{
+    return LAYERS(cornu_shape(9, 9, 2),
+                  cornu_conv2d(6, 3, .strides = { 2, 2 }, .padding = CORNU_SAME, .no_bias = true),
+                  cornu_batch_normalization(), cornu_activation(CORNU_RELU),
+                  cornu_global_average_pooling2d(), cornu_dense(4));
+}
+
+static CornuModel *windows(void)
+{
+    return LAYERS(cornu_shape(10, 10, 4),
+                  cornu_depthwise_conv2d(3, .padding = CORNU_SAME, .depth_multiplier = 2),
+                  cornu_conv2d(8, 3, .groups = 2, .dilation_rate = { 2, 2 },
+                               .activation = CORNU_ELU),
+                  cornu_max_pooling2d(3, 2, .padding = CORNU_SAME),
+                  cornu_conv2d_transpose(3, 3, .strides = { 2, 2 }),
+                  cornu_average_pooling2d(2, .padding = CORNU_SAME), cornu_flatten(),
+                  cornu_dense(3, .activation = CORNU_SIGMOID));
+}
+
+static CornuModel *recurrent(void)
+{
+    return LAYERS(cornu_shape(7, 5), cornu_lstm(6, .return_sequences = true),
+                  cornu_bidirectional(cornu_gru(4)), cornu_dense(3, .activation = CORNU_TANH));
+}
+
+static CornuModel *looked_up(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 6 }, .dtype = CORNU_I32);
+    CornuSymbol *y = cornu_call(cornu_embedding(20, 5, .mask_zero = true), x);
+    return cornu_model(.inputs = { x }, .outputs = { cornu_call(cornu_dense(3),
+                                                     cornu_call(cornu_lstm(4), y)) });
+}
+
+static CornuModel *attending(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 6, 8 });
+    CornuSymbol *y = cornu_call(cornu_multi_head_attention(2, 4), x, x);
+    y = cornu_call(cornu_layer_normalization(), cornu_call(cornu_add(), x, y));
+    y = cornu_call(cornu_global_average_pooling1d(), y);
+    return cornu_model(.inputs = { x }, .outputs = { cornu_call(cornu_dense(3), y) });
+}
+
+static const struct { const char *name; CornuModel *(*make)(void); } layers[] = {
+    { "normalized", normalized }, { "looked_up", looked_up }, { "windows", windows },
+    { "recurrent", recurrent },   { "attending", attending },
+};
+
+enum { ROWS = 8 };
+
+/* Trains both on the same batches. */
+static void train_both(const Compiled *c, CornuModel *model, int steps, const void *x,
+                       CornuType of_x, const void *y, CornuType of_y)
+{
+    const size_t each_x = cornu_type_bytes(of_x) / (size_t)steps;
+    const size_t each_y = cornu_type_bytes(of_y) / (size_t)steps;
+    c->init();
+    for (int i = 0; i < steps; i++)
+        c->step((const char *)x + (size_t)i * each_x, (const char *)y + (size_t)i * each_y);
+    CornuHistory *history = cornu_fit(model, .x = cornu_array_from((void *)(uintptr_t)x, of_x),
+                                      .y = cornu_array_from((void *)(uintptr_t)y, of_y),
+                                      .batch_size = ROWS, .epochs = 1, .no_shuffle = true,
+                                      .verbose = CORNU_SILENT);
+    if (!history) fail_msg("%s", cornu_error_message());
+    cornu_history_free(history);
+}
+
+static void test_layers_train(void **state)
+{
+    (void)state;
+    enum { STEPS = 20 };
+    const int count = quick(2, sizeof layers / sizeof *layers);
+    NEEDS_COMPILER();
+    for (int i = 0; i < count; i++) {
+        CornuModel *model = layers[i].make();
+        CornuType   x, y;
+        if (!model || cornu_error_pending()) fail_msg("%s", cornu_error_message());
+        expect_ok(cornu_compile(model, .optimizer = cornu_adam(),
+                                .loss = cornu_loss("mean_squared_error")));
+        Compiled compiled = compiled_open(layers[i].name, model, true, ROWS);
+        types_of(model, ROWS * STEPS, &x, &y);
+        void *xs = make_data(x, 1), *ys = make_data(y, 2);
+        train_both(&compiled, model, STEPS, xs, x, ys, y);
+        expect_predicts_alike(&compiled, model, xs);
+        compiled_close(&compiled);
+        cornu_model_free(model);
+        free(xs);
+        free(ys);
+    }
+}
+
+/* ---- Training ---- */
+
+/* The first layer is frozen: it stays a constant. */
+static CornuModel *small_network(void)
+{
+    return LAYERS(cornu_shape(12, 12, 1),
+                  cornu_conv2d(4, 3, .padding = CORNU_SAME, .frozen = true),
+                  cornu_conv2d(8, 3, .activation = CORNU_RELU), cornu_max_pooling2d(2),
+                  cornu_flatten(), cornu_dropout(0.3),
+                  cornu_dense(10, .activation = CORNU_SOFTMAX));
+}
+
+/* Weights as bytes bring a prediction back. */
+static void expect_saved(const Compiled *c, const void *x)
+{
+    unsigned char *bytes = malloc(c->bytes());
+    float          before[10], other[10], after[10];
+    assert_non_null(bytes);
+    c->predict(x, before);
+    c->save(bytes);
+    c->init();
+    c->predict(x, other);
+    assert_memory_not_equal(before, other, sizeof before);
+    c->load(bytes);
+    c->predict(x, after);
+    assert_memory_equal(before, after, sizeof before);
+    free(bytes);
+}
+
+static void test_optimizers_train(void **state)
+{
+    (void)state;
+    enum { STEPS = 200 };
+    static const char *const optimizers[] = { "adam", "sgd", "rmsprop" };
+    const CornuType x = cornu_type(CORNU_F32, ROWS * STEPS, 12, 12, 1);
+    const CornuType y = cornu_type(CORNU_I32, ROWS * STEPS);
+    NEEDS_COMPILER();
+    for (int i = 0; i < quick(1, 3); i++) {
+        CornuModel *model = small_network();
+        assert_non_null(model);
+        expect_ok(cornu_compile(model, .optimizer = cornu_optimizer(optimizers[i]),
+                                .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
+                                .metrics = { CORNU_ACCURACY }));
+        Compiled compiled = compiled_open(optimizers[i], model, true, ROWS);
+        void    *xs = make_data(x, 3);
+        int32_t *ys = make_data(y, 4);
+        for (int k = 0; k < ROWS * STEPS; k++) ys[k] %= 10;
+        train_both(&compiled, model, STEPS, xs, x, ys, y);
+        expect_predicts_alike(&compiled, model, xs);
+        expect_saved(&compiled, xs);
+        compiled_close(&compiled);
+        cornu_model_free(model);
+        free(xs);
+        free(ys);
+    }
+}
+
+/* ---- What compilers say ---- */
+
+static void test_compilers_say_nothing(void **state)
+{
+    (void)state;
+    static const char *const compilers[] = { "cc -std=c99 -O1", "c++ -std=c++17 -O1 -x c++",
+                                             "clang -std=c99", "clang++ -std=c++17 -x c++" };
+    char path[FILES_PATH + 80];
+    NEEDS_COMPILER();
+    CornuModel *model = small_network();
+    expect_ok(cornu_compile(model, .optimizer = cornu_adam(), .metrics = { CORNU_ACCURACY },
+                            .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY));
+    snprintf(path, sizeof path, "%s/quiet.c", folder);
+    expect_ok(cornu_compile_to_c(model, path, .train = true));
+    for (int i = 0; i < 4; i++) {
+        char command[128];
+        snprintf(command, sizeof command, "%.7s --version >/dev/null 2>&1", compilers[i]);
+        if (i < 2 || system(command) == 0) compiles(compilers[i], "quiet");
+    }
+    cornu_model_free(model);
+}
+
+/* ---- What is refused ---- */
+
+static void expect_refused(CornuModel *model, CornuCompileToCConfig config, CornuStatus status,
+                           const char *part)
+{
+    char path[FILES_PATH + 80];
+    if (!model) fail_msg("%s", cornu_error_message());
+    snprintf(path, sizeof path, "%s/refused.c", folder);
+    config.model = model;
+    if (!config.path) config.path = path;
+    expect_error(cornu_compile_to_c_from(&config), status, part);
+    assert_int_not_equal(access(path, F_OK), 0);
+    path[strlen(path) - 1] = 'h';
+    assert_int_not_equal(access(path, F_OK), 0);
+    cornu_model_free(model);
+}
+
+static CornuModel *plain(void) { return LAYERS(cornu_shape(4), cornu_dense(2)); }
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    CornuSymbol *x = cornu_input(.shape = { CORNU_NONE, 8 });
+    CornuModel  *open = cornu_model(.inputs = { x }, .outputs = { cornu_call(cornu_lstm(4), x) });
+    expect_refused(open, (CornuCompileToCConfig){ 0 }, CORNU_ERR_SHAPE, "(None, None, 8)");
+    expect_refused(plain(), (CornuCompileToCConfig){ .name = "2 digits" }, CORNU_ERR_ARGUMENT,
+                   "expected an identifier");
+    expect_refused(plain(), (CornuCompileToCConfig){ .name = "int" }, CORNU_ERR_ARGUMENT,
+                   "expected an identifier");
+    expect_refused(plain(), (CornuCompileToCConfig){ .path = "model.o" }, CORNU_ERR_ARGUMENT,
+                   "ends in .c");
+    expect_refused(plain(), (CornuCompileToCConfig){ .path = "/nowhere/at/all/model.c" },
+                   CORNU_ERR_FILE, "/nowhere/at/all");
+    expect_refused(plain(), (CornuCompileToCConfig){ .train = true }, CORNU_ERR_ARGUMENT,
+                   "not compiled");
+    expect_refused(plain(), (CornuCompileToCConfig){ .rows = -1 }, CORNU_ERR_ARGUMENT, ".rows");
+    expect_refused(LAYERS(cornu_shape(4), cornu_dense(2, .dtype = "mixed_bfloat16",
+                                                      .name = "narrow")),
+                   (CornuCompileToCConfig){ 0 }, CORNU_ERR_UNSUPPORTED, "narrow: ");
+}
+
+/* A length for what is left open, and names that are no identifiers. */
+static void test_names_and_extents(void **state)
+{
+    (void)state;
+    char         path[FILES_PATH + 80], text[1 << 14];
+    CornuSymbol *x = cornu_input(.shape = { CORNU_NONE, 8 }, .name = "while");
+    CornuSymbol *y = cornu_call(cornu_lstm(4, .name = "my layer-1 (new)*/"), x);
+    CornuModel  *model = cornu_model(.inputs = { x }, .outputs = { cornu_call(
+                                         cornu_dense(2, .name = "int"), y) });
+    NEEDS_COMPILER();
+    assert_non_null(model);
+    snprintf(path, sizeof path, "%s/7 odd names.c", folder);
+    expect_ok(cornu_compile_to_c(model, path, .extent = 5));
+    path[strlen(path) - 1] = 'h';
+    text[files_read(path, text, sizeof text - 1)] = '\0';
+    assert_non_null(strstr(text, "n7_odd_names_predict("));
+    assert_non_null(strstr(text, "(1, 5, 8)"));
+    compiles("cc -std=c99 -O1", "7 odd names");
+    cornu_model_free(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_networks_predict), cmocka_unit_test(test_layers_train),
+        cmocka_unit_test(test_optimizers_train), cmocka_unit_test(test_compilers_say_nothing),
+        cmocka_unit_test(test_refusals),         cmocka_unit_test(test_names_and_extents),
+    };
+    return cmocka_run_group_tests(tests, files_begin, files_end);
+}
