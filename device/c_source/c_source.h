@@ -58,6 +58,15 @@ typedef struct {
 
 enum { CORNU_C_ALIGNMENT = 64 };
 
+/* Memory that is needed from step `first` to step `last`. */
+typedef struct {
+    int    first, last;
+    size_t bytes, offset;
+} CornuCLife;
+
+/* Gives each its offset, and *scratch the bytes of all, if those are more. */
+CornuStatus cornu__c_place(CornuCLife *lives, int count, size_t *scratch);
+
 /* Whether an op or an output reads the value. */
 bool cornu__c_is_read(const CornuProgram *program, CornuValue value);
 

@@ -137,18 +137,49 @@ static void place_output(CornuCSection *s, int i)
 
 /* ---- Scratch ---- */
 
-typedef struct { size_t bytes; CornuValue value; } Sized;
-
 static int larger_first(const void *a, const void *b)
 {
-    const Sized *x = a, *y = b;
+    const CornuCLife *x = *(CornuCLife *const *)a, *y = *(CornuCLife *const *)b;
     if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
-    return x->value - y->value;
+    return x < y ? -1 : x > y;
 }
 
-static bool overlaps(const CornuCPlace *a, const CornuCPlace *b)
+/* The first place that is free while the value is needed: behind each of those before in turn. */
+static void place_life(CornuCLife *const *lives, int n)
 {
-    return a->made <= b->last && b->made <= a->last;
+    CornuCLife *own = lives[n];
+    bool        moved = true;
+    for (own->offset = 0; moved;) {
+        moved = false;
+        for (int i = 0; i < n; i++) {
+            const CornuCLife *other = lives[i];
+            if (own->first > other->last || other->first > own->last ||
+                own->offset >= other->offset + other->bytes ||
+                other->offset >= own->offset + own->bytes)
+                continue;
+            own->offset = other->offset + other->bytes;
+            moved = true;
+        }
+    }
+}
+
+CornuStatus cornu__c_place(CornuCLife *lives, int count, size_t *scratch)
+{
+    CornuCLife **sorted = cornu__allocate((size_t)count + 1, sizeof *sorted);
+    if (!sorted) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < count; i++) {
+        const size_t over = lives[i].bytes % CORNU_C_ALIGNMENT;
+        if (over) lives[i].bytes += CORNU_C_ALIGNMENT - over;
+        sorted[i] = &lives[i];
+    }
+    qsort(sorted, (size_t)count, sizeof *sorted, larger_first);
+    for (int i = 0; i < count; i++) {
+        place_life(sorted, i);
+        if (sorted[i]->offset + sorted[i]->bytes > *scratch)
+            *scratch = sorted[i]->offset + sorted[i]->bytes;
+    }
+    cornu__release(sorted);
+    return CORNU_OK;
 }
 
 static bool in_scratch(const CornuCSection *s, CornuValue value)
@@ -157,48 +188,23 @@ static bool in_scratch(const CornuCSection *s, CornuValue value)
     return place->stored && !place->given && place->into < 0;
 }
 
-/* The first place that is free while the value is needed: behind each of those before in turn. */
-static size_t place_of(const CornuCSection *s, const Sized *sized, int n)
-{
-    const CornuCPlace *own = &s->places[sized[n].value];
-    size_t             at = 0;
-    bool               moved = true;
-    while (moved) {
-        moved = false;
-        for (int i = 0; i < n; i++) {
-            const CornuCPlace *other = &s->places[sized[i].value];
-            if (!overlaps(own, other) || at >= other->offset + other->bytes ||
-                other->offset >= at + own->bytes)
-                continue;
-            at = other->offset + other->bytes;
-            moved = true;
-        }
-    }
-    return at;
-}
-
 static CornuStatus place_scratch(CornuCSection *s)
 {
-    Sized *sized = cornu__allocate((size_t)s->value_count, sizeof *sized);
-    int    count = 0;
-    if (!sized) return CORNU_ERR_MEMORY;
-    for (CornuValue v = 0; v < s->value_count; v++) {
-        if (!in_scratch(s, v)) continue;
-        const size_t bytes = cornu_type_bytes(s->types[v]);
-        s->places[v].bytes = (bytes / CORNU_C_ALIGNMENT + 1) * CORNU_C_ALIGNMENT;
-        if (bytes && bytes % CORNU_C_ALIGNMENT == 0) s->places[v].bytes = bytes;
-        sized[count++] = (Sized){ s->places[v].bytes, v };
-    }
-    qsort(sized, (size_t)count, sizeof *sized, larger_first);
-    for (int i = 0; i < count; i++) {
-        CornuCPlace *place = &s->places[sized[i].value];
-        place->offset = place_of(s, sized, i);
-        if (place->offset + place->bytes > s->scratch) s->scratch = place->offset + place->bytes;
-        snprintf(place->at, sizeof place->at, "(%s *)(void *)(s + %zu)",
-                 cornu__c_type(s->types[sized[i].value].dtype), place->offset);
-    }
-    cornu__release(sized);
-    return CORNU_OK;
+    CornuCLife *lives = cornu__allocate((size_t)s->value_count + 1, sizeof *lives);
+    int         count = 0;
+    if (!lives) return CORNU_ERR_MEMORY;
+    for (CornuValue v = 0; v < s->value_count; v++)
+        if (in_scratch(s, v))
+            lives[count++] = (CornuCLife){ s->places[v].made, s->places[v].last,
+                                           cornu_type_bytes(s->types[v]), 0 };
+    const CornuStatus status = cornu__c_place(lives, count, &s->scratch);
+    count = 0;
+    for (CornuValue v = 0; v < s->value_count && !status; v++)
+        if (in_scratch(s, v))
+            snprintf(s->places[v].at, sizeof s->places[v].at, "(%s *)(void *)(s + %zu)",
+                     cornu__c_type(s->types[v].dtype), lives[count++].offset);
+    cornu__release(lives);
+    return status;
 }
 
 CornuStatus cornu__c_memory(CornuCSection *s)

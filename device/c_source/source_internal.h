@@ -61,8 +61,6 @@ typedef struct {
     bool    stored;            /* in memory: not only within a loop */
     bool    given;             /* the caller has memory for it, at `at` */
     char    at[160];            /* an expression in calls */
-    size_t  offset;            /* else: in scratch */
-    size_t  bytes;
     int     into;              /* the input whose memory it takes, -1: none */
 } CornuCPlace;
 

@@ -141,6 +141,8 @@ void cornu__int8_map(const CornuInt8Table *table, int64_t count, const int8_t *x
 enum { CORNU_INT8_SOFTMAX = 4095 };
 void cornu__int8_softmax(CornuAffine x, float beta, int64_t rows, int64_t depth, const int8_t *in,
                          int8_t *y);
+/* exps[d]: of an element that is d less than the largest, in 2^-31; -1: counts as 0. */
+void cornu__int8_softmax_exps(CornuAffine x, float beta, int32_t exps[256]);
 
 /* y = the largest over the axes where `reduced`; of one scale. */
 void cornu__int8_reduce_max(int rank, const int64_t *extents, const bool *reduced,
@@ -149,6 +151,8 @@ void cornu__int8_reduce_max(int rank, const int64_t *extents, const bool *reduce
 /* y = the mean over the axes where `reduced`, of `rank` extents; scratch: an int32 for each y. */
 void cornu__int8_mean(CornuAffine x, CornuAffine y, int rank, const int64_t *extents,
                       const bool *reduced, const int8_t *in, int8_t *out, int32_t *scratch);
+/* From sums of `count` numbers, each less the zero point, to means. */
+CornuMultiplier cornu__int8_mean_multiplier(CornuAffine x, CornuAffine y, int64_t count);
 
 /* From real values, rounded to nearest, halves away from zero, saturated, and back. NaN gives the
  * zero point; what LiteRT's conversion gives for it depends on the processor. */
@@ -177,5 +181,8 @@ void cornu__int8_place(int64_t outer, int64_t inner, int64_t y_inner, int64_t at
 /* The window has the extents of x and y; its own height and width are not read. */
 void cornu__int8_resize_nearest(const CornuInt8Window *window, bool align_corners,
                                 bool half_pixel_centers, const int8_t *x, int8_t *y);
+/* The row or column that row or column i is of. */
+int64_t cornu__int8_nearest(int64_t i, int64_t in, int64_t out, bool align_corners,
+                            bool half_pixel);
 
 #endif

@@ -14,6 +14,11 @@ static CornuMultiplier divided(CornuMultiplier by, int64_t count)
                               by.shift - shift };
 }
 
+CornuMultiplier cornu__int8_mean_multiplier(CornuAffine x, CornuAffine y, int64_t count)
+{
+    return divided(cornu__multiplier((double)x.scale / (double)y.scale), count);
+}
+
 void cornu__int8_mean(CornuAffine x, CornuAffine y, int rank, const int64_t *extents,
                       const bool *reduced, const int8_t *in, int8_t *out, int32_t *scratch)
 {
@@ -30,8 +35,7 @@ void cornu__int8_mean(CornuAffine x, CornuAffine y, int rank, const int64_t *ext
         scratch[at] += in[i];
         for (int d = rank - 1; d >= 0 && ++index[d] == extents[d]; d--) index[d] = 0;
     }
-    const CornuMultiplier by = divided(cornu__multiplier((double)x.scale / (double)y.scale),
-                                       summed);
+    const CornuMultiplier by = cornu__int8_mean_multiplier(x, y, summed);
     for (int64_t i = 0; i < means; i++) {
         const int32_t sum = (int32_t)(scratch[i] - x.zero * summed);
         out[i] = (int8_t)cornu__fixed_clamp(cornu__fixed_scale(sum, by) + y.zero,

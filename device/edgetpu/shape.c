@@ -74,7 +74,8 @@ void cornu__int8_place(int64_t outer, int64_t inner, int64_t y_inner, int64_t at
         memcpy(y + i * y_inner + at, x + i * inner, (size_t)inner);
 }
 
-static int64_t nearest(int64_t i, int64_t in, int64_t out, bool align_corners, bool half_pixel)
+int64_t cornu__int8_nearest(int64_t i, int64_t in, int64_t out, bool align_corners,
+                            bool half_pixel)
 {
     const float scale = align_corners && out > 1 ? (float)(in - 1) / (float)(out - 1)
                                                  : (float)in / (float)out;
@@ -89,10 +90,10 @@ void cornu__int8_resize_nearest(const CornuInt8Window *w, bool align_corners,
     const int64_t channels = w->in_channels;
     for (int64_t b = 0; b < w->batch; b++, x += w->in_height * w->in_width * channels)
         for (int64_t i = 0; i < w->out_height; i++) {
-            const int64_t row = nearest(i, w->in_height, w->out_height, align_corners,
+            const int64_t row = cornu__int8_nearest(i, w->in_height, w->out_height, align_corners,
                                         half_pixel_centers);
             for (int64_t j = 0; j < w->out_width; j++, y += channels) {
-                const int64_t column = nearest(j, w->in_width, w->out_width, align_corners,
+                const int64_t column = cornu__int8_nearest(j, w->in_width, w->out_width, align_corners,
                                                half_pixel_centers);
                 memcpy(y, x + (row * w->in_width + column) * channels, (size_t)channels);
             }

@@ -107,13 +107,18 @@ static void softmax_row(const int32_t exps[256], int64_t depth, const int8_t *x,
     }
 }
 
+void cornu__int8_softmax_exps(CornuAffine x, float beta, int32_t exps[256])
+{
+    const Scaling scaling = scaling_of(beta, x.scale);
+    for (int32_t d = 0; d < 256; d++)
+        exps[d] = -d >= scaling.least ? exp_of_negative(cornu__fixed_scale(-d, scaling.by)) : -1;
+}
+
 void cornu__int8_softmax(CornuAffine x, float beta, int64_t rows, int64_t depth, const int8_t *in,
                          int8_t *y)
 {
-    const Scaling scaling = scaling_of(beta, x.scale);
-    int32_t       exps[256];
-    for (int32_t d = 0; d < 256; d++)
-        exps[d] = -d >= scaling.least ? exp_of_negative(cornu__fixed_scale(-d, scaling.by)) : -1;
+    int32_t exps[256];
+    cornu__int8_softmax_exps(x, beta, exps);
     for (int64_t row = 0; row < rows; row++)
         softmax_row(exps, depth, in + row * depth, y + row * depth);
 }

@@ -8,6 +8,8 @@
 #include "../training/training_internal.h"
 #include "compile_to_c.h"
 
+enum { CORNU_C_NAME = 64 };   /* bytes of what names begin with */
+
 /* Where a variable lies in the files. */
 typedef enum {
     CORNU_C_CONSTANT,   /* a constant of the .c file: nothing assigns it */
@@ -42,7 +44,7 @@ typedef struct {
 
 typedef struct {
     const CornuCompileToCConfig *config;
-    char            prefix[64], capitals[64];
+    char            prefix[CORNU_C_NAME], capitals[CORNU_C_NAME];
     CornuModel     *model;        /* the copy that is recorded */
     CornuDevice    *device;
     CornuCSource    source;
@@ -54,10 +56,32 @@ typedef struct {
     int             x_count, y_count;
 } CornuCModel;
 
+/* ---- The two files (files.c) ---- */
+
+/* .name, which must be an identifier, or the name of the file as one; and it in capitals. */
+CornuStatus cornu__c_names(const char *path, const char *name, char prefix[CORNU_C_NAME],
+                           char capitals[CORNU_C_NAME]);
+
+/* Both under temporary names, until they are committed. */
+typedef struct {
+    CornuNewFile source, header;
+    char        *path;      /* of the header */
+    const char  *name;      /* without folders */
+} CornuCFiles;
+
+CornuStatus cornu__c_files_open(CornuCFiles *files, const char *path);
+/* Keeps them, or after a failure, which it returns, neither. */
+CornuStatus cornu__c_files_close(CornuCFiles *files, CornuStatus status);
+
+/* What stands at the top of the source and around the header's contents. */
+void cornu__c_begin_source(FILE *to, const char *prefix, const char *header);
+void cornu__c_begin_header(FILE *to, const char *capitals);
+void cornu__c_end_header(FILE *to);
+
 /* The programs of the model, with names for all that they read and assign (record.c). */
 CornuStatus cornu__c_record(CornuCModel *c);
 
-/* The two files (write.c). */
+/* Writes them (write.c). */
 CornuStatus cornu__c_write(CornuCModel *c);
 
 #endif

@@ -1,6 +1,4 @@
 /* cornu_compile_to_c: checks, the copy of the model, its programs, the files. */
-#include <ctype.h>
-
 #include "c_source_internal.h"
 
 static void free_function(CornuCFunction *f)
@@ -23,26 +21,6 @@ static void free_all(CornuCModel *c)
     cornu_device_close(c->device);
 }
 
-/* .name, which must be an identifier, or the file's name as one. */
-static CornuStatus choose_prefix(CornuCModel *c)
-{
-    const char *path = c->config->path, *base = strrchr(path, '/'), *name = c->config->name;
-    char        stem[64];
-    base = base ? base + 1 : path;
-    const size_t length = strlen(base);
-    if (length < 3 || strcmp(base + length - 2, ".c") != 0)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: expected the name of a file that ends in .c",
-                           path);
-    snprintf(stem, sizeof stem, "%.*s", (int)(length - 2), base);
-    cornu__c_identifier(c->prefix, 48, name ? name : stem);
-    if (!*c->prefix || (name && strcmp(name, c->prefix) != 0))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "name \"%s\": expected an identifier of C, as "
-                           "\"digits\"", name ? name : stem);
-    for (size_t i = 0; i <= strlen(c->prefix); i++)
-        c->capitals[i] = (char)toupper((unsigned char)c->prefix[i]);
-    return CORNU_OK;
-}
-
 static CornuStatus check(const CornuCompileToCConfig *config)
 {
     if (config->batch_size < 0 || config->rows < 0 || config->extent < 0)
@@ -59,7 +37,7 @@ static CornuStatus compile_to_c(const CornuCompileToCConfig *config)
 {
     CornuCModel c = { .config = config };
     CornuStatus status = check(config);
-    if (!status) status = choose_prefix(&c);
+    if (!status) status = cornu__c_names(config->path, config->name, c.prefix, c.capitals);
     c.source.prefix = c.prefix;
     if (!status) status = cornu__c_record(&c);
     if (!status) status = cornu__c_write(&c);

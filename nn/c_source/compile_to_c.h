@@ -27,7 +27,7 @@
 #ifndef CORNU_NN_COMPILE_TO_C_H
 #define CORNU_NN_COMPILE_TO_C_H
 
-#include "../model/model.h"
+#include "../lite/quantize.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -54,6 +54,17 @@ typedef struct {
 CornuStatus cornu_compile_to_c_from(const CornuCompileToCConfig *config);
 #define cornu_compile_to_c(...) \
     cornu_compile_to_c_from(&(CornuCompileToCConfig){ .unset = 0, __VA_ARGS__ })
+
+/*
+ * A model of 8 bits likewise, with the bits of cornu_int8_predict_integers; name NULL is that of the
+ * file. `x` and `y` are int8, of one row; SCALE and ZERO of both are in the header.
+ *
+ *     void digits_predict(void *scratch, const int8_t *x, int8_t *y);
+ *
+ * CORNU_ERR_UNSUPPORTED names an operator that has no C source.
+ */
+CornuStatus cornu_int8_compile_to_c(const CornuInt8Model *model, const char *path,
+                                    const char *name);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,6 @@
 /* The .c file and its header. Both are written under temporary names first. */
 #include <ctype.h>
 
-#include "../../device/version.h"
-
-#include "../../device/text/print.h"
 #include "c_source_internal.h"
 
 static size_t bytes_of(const CornuCModel *c, CornuCPlaceOf where)
@@ -108,10 +105,7 @@ static void write_prototypes(FILE *to, const CornuCModel *c)
 static void write_header(FILE *to, const CornuCModel *c)
 {
     const char *p = c->prefix, *m = c->capitals;
-    fprintf(to, "/* A model as C, written by Cornu %s. */\n#ifndef %s_H\n#define %s_H\n\n",
-            CORNU_VERSION, m, m);
-    fprintf(to, "#include <stddef.h>\n#include <stdint.h>\n\n");
-    fprintf(to, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    cornu__c_begin_header(to, m);
     fprintf(to, "#define %s_SCRATCH_BYTES %zu\n", m, c->predict.scratch ? c->predict.scratch : 1);
     if (c->config->train)
         fprintf(to, "#define %s_STEP_SCRATCH_BYTES %zu\n", m,
@@ -129,7 +123,7 @@ static void write_header(FILE *to, const CornuCModel *c)
         fprintf(to, "} %s_state;\n\n", p);
     }
     write_prototypes(to, c);
-    fprintf(to, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
+    cornu__c_end_header(to);
 }
 
 /* ---- The values ---- */
@@ -271,13 +265,7 @@ static CornuStatus write_source(FILE *to, const CornuCModel *c, const char *head
 {
     CornuCText prelude = { 0 };
     cornu__c_prelude(&c->source, &prelude);
-    fprintf(to, "/*\n * A model as C, written by Cornu %s: its layers in the order of the calls at "
-            "the end.\n * Compile it with -O3, and -march=native for this machine.\n */\n",
-            CORNU_VERSION);
-    fprintf(to, "#include \"%s\"\n\n", header);
-    fprintf(to, "#if defined __cplusplus || !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L\n"
-            "#define %s_RESTRICT __restrict\n#else\n#define %s_RESTRICT restrict\n#endif\n\n",
-            c->prefix, c->prefix);
+    cornu__c_begin_source(to, c->prefix, header);
     fprintf(to, "%s", prelude.text ? prelude.text : "");
     CornuStatus status = prelude.status;
     cornu__release(prelude.text);
@@ -298,25 +286,8 @@ static CornuStatus write_source(FILE *to, const CornuCModel *c, const char *head
 
 CornuStatus cornu__c_write(CornuCModel *c)
 {
-    const char  *path = c->config->path, *name = strrchr(path, '/');
-    const size_t length = strlen(path);
-    char        *header = cornu__copy_text(path);
-    CornuNewFile files[2] = { { 0 } };
-    if (!header) return CORNU_ERR_MEMORY;
-    header[length - 1] = 'h';
-    CornuStatus status = cornu__file_create(&files[0], path);
-    if (status) goto done;
-    if ((status = cornu__file_create(&files[1], header))) {
-        cornu__file_abandon(&files[0]);
-        goto done;
-    }
-    write_header(files[1].stream, c);
-    status = write_source(files[0].stream, c, header + (name ? name + 1 - path : 0));
-    if (!status) status = cornu__file_commit(&files[0]);
-    else cornu__file_abandon(&files[0]);
-    if (!status) status = cornu__file_commit(&files[1]);
-    else cornu__file_abandon(&files[1]);
-done:
-    cornu__release(header);
-    return status;
+    CornuCFiles files;
+    CORNU__TRY(cornu__c_files_open(&files, c->config->path));
+    write_header(files.header.stream, c);
+    return cornu__c_files_close(&files, write_source(files.source.stream, c, files.name));
 }

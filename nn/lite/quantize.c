@@ -1,4 +1,4 @@
-#include "quantize.h"
+#include "quantize_internal.h"
 
 #include <string.h>
 
@@ -24,6 +24,8 @@ struct CornuInt8Model {
     float          *real;          /* ROWS rows of the largest input */
     int8_t        **ports;         /* ROWS rows of each input, then of each output */
 };
+
+const CornuLiteGraph *cornu__int8_graph(const CornuInt8Model *model) { return model->graph; }
 
 /* ---- Calibration ---- */
 

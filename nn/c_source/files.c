@@ -1,0 +1,69 @@
+/* A .c file and its header, written together. */
+#include <ctype.h>
+
+#include "../../device/version.h"
+#include "c_source_internal.h"
+
+CornuStatus cornu__c_names(const char *path, const char *name, char prefix[CORNU_C_NAME],
+                           char capitals[CORNU_C_NAME])
+{
+    const char  *base = strrchr(path, '/');
+    char         stem[CORNU_C_NAME];
+    base = base ? base + 1 : path;
+    const size_t length = strlen(base);
+    if (length < 3 || strcmp(base + length - 2, ".c") != 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: expected the name of a file that ends in .c",
+                           path);
+    snprintf(stem, sizeof stem, "%.*s", (int)(length - 2), base);
+    cornu__c_identifier(prefix, CORNU_C_NAME - 16, name ? name : stem);
+    if (!*prefix || (name && strcmp(name, prefix) != 0))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "name \"%s\": expected an identifier of C, as "
+                           "\"digits\"", name ? name : stem);
+    for (size_t i = 0; i <= strlen(prefix); i++)
+        capitals[i] = (char)toupper((unsigned char)prefix[i]);
+    return CORNU_OK;
+}
+
+CornuStatus cornu__c_files_open(CornuCFiles *files, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    *files = (CornuCFiles){ .path = cornu__copy_text(path) };
+    if (!files->path) return CORNU_ERR_MEMORY;
+    files->path[strlen(path) - 1] = 'h';
+    files->name = files->path + (slash ? slash + 1 - path : 0);
+    CornuStatus status = cornu__file_create(&files->source, path);
+    if (!status && (status = cornu__file_create(&files->header, files->path)))
+        cornu__file_abandon(&files->source);
+    if (status) cornu__release(files->path);
+    return status;
+}
+
+CornuStatus cornu__c_files_close(CornuCFiles *files, CornuStatus status)
+{
+    if (!status) status = cornu__file_commit(&files->source);
+    else cornu__file_abandon(&files->source);
+    if (!status) status = cornu__file_commit(&files->header);
+    else cornu__file_abandon(&files->header);
+    cornu__release(files->path);
+    return status;
+}
+
+void cornu__c_begin_source(FILE *to, const char *prefix, const char *header)
+{
+    fprintf(to, "/*\n * A model as C, written by Cornu %s: its layers in the order of the calls at "
+            "the end.\n * Compile it with -O3, and -march=native for this machine.\n */\n"
+            "#include \"%s\"\n\n", CORNU_VERSION, header);
+    fprintf(to, "#if defined __cplusplus || !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L\n"
+            "#define %s_RESTRICT __restrict\n#else\n#define %s_RESTRICT restrict\n#endif\n\n",
+            prefix, prefix);
+}
+
+void cornu__c_begin_header(FILE *to, const char *capitals)
+{
+    fprintf(to, "/* A model as C, written by Cornu %s. */\n#ifndef %s_H\n#define %s_H\n\n",
+            CORNU_VERSION, capitals, capitals);
+    fprintf(to, "#include <stddef.h>\n#include <stdint.h>\n\n");
+    fprintf(to, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+}
+
+void cornu__c_end_header(FILE *to) { fprintf(to, "#ifdef __cplusplus\n}\n#endif\n#endif\n"); }
