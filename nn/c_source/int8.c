@@ -26,7 +26,8 @@ static CornuStatus prepare(CornuCInt8 *c)
 
 static const char *type_of(const CornuLiteTensor *tensor)
 {
-    return tensor->dtype == CORNU_LITE_F32 ? "float" : "int8_t";
+    return tensor->dtype == CORNU_LITE_F32 ? "float"
+         : tensor->dtype == CORNU_LITE_U8 ? "uint8_t" : "int8_t";
 }
 
 /* The operands that a step computes with: of sums and joins several. */
@@ -201,11 +202,9 @@ static CornuStatus write(CornuCInt8 *c, const char *path)
     return cornu__c_files_close(&files, CORNU_OK);
 }
 
-CornuStatus cornu_int8_compile_to_c(const CornuInt8Model *model, const char *path, const char *name)
+CornuStatus cornu__c_int8_write(const CornuLiteGraph *graph, const char *path, const char *name)
 {
-    CORNU__NEED(model);
-    CORNU__NEED(path);
-    CornuCInt8  c = { .graph = cornu__int8_graph(model) };
+    CornuCInt8  c = { .graph = graph };
     CornuStatus status = cornu__c_names(path, name, c.prefix, c.capitals);
     if (!status) status = prepare(&c);
     if (!status) status = place(&c);
@@ -217,4 +216,11 @@ CornuStatus cornu_int8_compile_to_c(const CornuInt8Model *model, const char *pat
     cornu__release(c.at);
     cornu__release(c.text.text);
     return status;
+}
+
+CornuStatus cornu_int8_compile_to_c(const CornuInt8Model *model, const char *path, const char *name)
+{
+    CORNU__NEED(model);
+    CORNU__NEED(path);
+    return cornu__c_int8_write(cornu__int8_graph(model), path, name);
 }

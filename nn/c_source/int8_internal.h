@@ -25,6 +25,9 @@ typedef void CornuCInt8Write(CornuCInt8 *c, const CornuLiteStep *step);
 /* NULL for an operator that C does not have. */
 CornuCInt8Write *cornu__c_int8_writer(const CornuLiteStep *step);
 
+/* A graph that cornu__lite_run_create takes (int8.c). */
+CornuStatus cornu__c_int8_write(const CornuLiteGraph *graph, const char *path, const char *name);
+
 /* Functions of fixed point, those that the operators in c->text call (int8_fixed.c). */
 void cornu__c_int8_prelude(FILE *to, const CornuCInt8 *c);
 

@@ -129,8 +129,21 @@ static void print_window(CornuCText *to, const CornuInt8Window *w)
                w->in_width);
 }
 
-static void open_pixels(CornuCText *to, const CornuInt8Window *w)
+/* A loop over the images, whose arrays are in and out. */
+static void open_images(CornuCText *to, const CornuLiteStep *step)
 {
+    const CornuShape x = step->in->shape, y = step->out->shape;
+    const int64_t    batch = y.extent[0] == CORNU_NONE ? 1 : y.extent[0];
+    open_loop(to, "b", batch);
+    cornu__c_print(to, "const int8_t *const in = x + b * %lld;\n",
+                   (long long)(cornu__lite_count(x, 1) / batch));
+    cornu__c_print(to, "int8_t *const out = y + b * %lld;\n",
+                   (long long)(cornu__lite_count(y, 1) / batch));
+}
+
+static void open_pixels(CornuCText *to, const CornuLiteStep *step, const CornuInt8Window *w)
+{
+    open_images(to, step);
     open_loop(to, "i", w->out_height);
     open_loop(to, "j", w->out_width);
     print_window(to, w);
@@ -145,7 +158,7 @@ static void open_taps(CornuCText *to)
 
 static void print_pixel(CornuCText *to, const CornuInt8Window *w)
 {
-    cornu__c_print(to, "const int8_t *const a = x + ((u0 + u * %lld) * %lld + v0 + v * %lld) * "
+    cornu__c_print(to, "const int8_t *const a = in + ((u0 + u * %lld) * %lld + v0 + v * %lld) * "
                    "%lld", (long long)w->dilation_height, (long long)w->in_width,
                    (long long)w->dilation_width, (long long)w->in_channels);
 }
@@ -162,7 +175,7 @@ static void write_windows(CornuCInt8 *c, const CornuLiteStep *step)
     const int64_t group = depthwise ? w->out_channels / w->in_channels
                                     : w->out_channels / (w->in_channels / channels);
     write_constants(c, conv, w->out_channels * taps * channels);
-    open_pixels(to, w);
+    open_pixels(to, step, w);
     open_loop(to, "f", w->out_channels);
     cornu__c_print(to, "uint32_t sum = (uint32_t)bias[f];\n");
     open_taps(to);
@@ -180,10 +193,44 @@ static void write_windows(CornuCInt8 *c, const CornuLiteStep *step)
                        (int)conv->x_zero);
     }
     close_loops(to, 1);
-    cornu__c_print(to, "y[(i * %lld + j) * %lld + f] = ", (long long)w->out_width,
+    cornu__c_print(to, "out[(i * %lld + j) * %lld + f] = ", (long long)w->out_width,
                    (long long)w->out_channels);
     print_finish(c, conv, "sum");
-    close_loops(to, 3);
+    close_loops(to, 4);
+}
+
+/* An output is of the pixels of x from which a tap of the filter (F, h, w, C) leads to it. */
+static void write_transpose_conv(CornuCInt8 *c, const CornuLiteStep *step)
+{
+    const CornuInt8Conv   *conv = &step->conv;
+    const CornuInt8Window *w = &conv->window;
+    CornuCText            *to = &c->text;
+    write_constants(c, conv, w->out_channels * w->height * w->width * w->in_channels);
+    open_images(to, step);
+    open_loop(to, "i", w->out_height);
+    open_loop(to, "j", w->out_width);
+    open_loop(to, "f", w->out_channels);
+    cornu__c_print(to, "uint32_t sum = (uint32_t)bias[f];\n");
+    open_loop(to, "u", w->height);
+    open_loop(to, "v", w->width);
+    cornu__c_print(to, "const ptrdiff_t p = i + %lld - u, q = j + %lld - v;\n",
+                   (long long)w->pad_height, (long long)w->pad_width);
+    cornu__c_print(to, "if (p < 0 || q < 0 || p %% %lld || q %% %lld || p >= %lld || q >= %lld) "
+                   "continue;\n", (long long)w->stride_height, (long long)w->stride_width,
+                   (long long)(w->in_height * w->stride_height),
+                   (long long)(w->in_width * w->stride_width));
+    cornu__c_print(to, "const int8_t *const a = in + (p / %lld * %lld + q / %lld) * %lld;\n",
+                   (long long)w->stride_height, (long long)w->in_width,
+                   (long long)w->stride_width, (long long)w->in_channels);
+    cornu__c_print(to, "const int8_t *const b = filter + ((f * %lld + u) * %lld + v) * %lld;\n",
+                   (long long)w->height, (long long)w->width, (long long)w->in_channels);
+    cornu__c_print(to, "for (ptrdiff_t k = 0; k < %lld; k++) sum += (uint32_t)(b[k] * (a[k] - "
+                   "%d));\n", (long long)w->in_channels, (int)conv->x_zero);
+    close_loops(to, 2);
+    cornu__c_print(to, "out[(i * %lld + j) * %lld + f] = ", (long long)w->out_width,
+                   (long long)w->out_channels);
+    print_finish(c, conv, "sum");
+    close_loops(to, 4);
 }
 
 static void write_fully_connected(CornuCInt8 *c, const CornuLiteStep *step)
@@ -212,7 +259,7 @@ static void write_pool(CornuCInt8 *c, const CornuLiteStep *step)
     CornuCText     *to = &c->text;
     const bool      is_max = step->op->code == CORNU_LITE_MAX_POOL_2D;
     w.dilation_height = w.dilation_width = 1;
-    open_pixels(to, &w);
+    open_pixels(to, step, &w);
     open_loop(to, "f", w.in_channels);
     cornu__c_print(to, "int32_t sum = %d;\n", is_max ? (int)step->bounds.low : 0);
     open_taps(to);
@@ -225,10 +272,10 @@ static void write_pool(CornuCInt8 *c, const CornuLiteStep *step)
         cornu__c_print(to, "sum = count > 0 ? (sum + (sum > 0 ? count / 2 : -(count / 2))) / count "
                        ": 0;\n");
     }
-    cornu__c_print(to, "y[(i * %lld + j) * %lld + f] = %s_clamp(sum, %d, %d);\n",
+    cornu__c_print(to, "out[(i * %lld + j) * %lld + f] = %s_clamp(sum, %d, %d);\n",
                    (long long)w.out_width, (long long)w.in_channels, c->prefix,
                    (int)step->bounds.low, (int)step->bounds.high);
-    close_loops(to, 3);
+    close_loops(to, 4);
 }
 
 /* Outer loops over what is kept, inner ones over what is reduced. */
@@ -276,7 +323,8 @@ static void write_map(CornuCInt8 *c, const CornuLiteStep *step)
 {
     write_bytes(&c->text, "table", step->table.y, 256);
     open_loop(&c->text, "i", count_of(step->out));
-    cornu__c_print(&c->text, "y[i] = table[x[i] + 128];\n");
+    cornu__c_print(&c->text, step->in->dtype == CORNU_LITE_U8 ? "y[i] = table[x[i] ^ 128];\n"
+                                                              : "y[i] = table[x[i] + 128];\n");
     close_loops(&c->text, 1);
 }
 
@@ -464,30 +512,32 @@ static void write_resize(CornuCInt8 *c, const CornuLiteStep *step)
     const CornuInt8Window  *w = &step->window;
     const CornuLiteOptions *o = &step->op->options;
     CornuCText             *to = &c->text;
-    const int64_t           in[] = { w->in_height, w->in_width };
-    const int64_t           out[] = { w->out_height, w->out_width };
+    const int64_t           in_extents[] = { w->in_height, w->in_width };
+    const int64_t           out_extents[] = { w->out_height, w->out_width };
     for (int d = 0; d < 2; d++) {
         cornu__c_print(to, "static const int32_t %s[%lld] = { ", d ? "columns" : "rows",
-                       (long long)out[d]);
-        for (int64_t i = 0; i < out[d]; i++)
+                       (long long)out_extents[d]);
+        for (int64_t i = 0; i < out_extents[d]; i++)
             cornu__c_print(to, "%s%lld", i ? ", " : "",
-                           (long long)cornu__int8_nearest(i, in[d], out[d], o->align_corners,
+                           (long long)cornu__int8_nearest(i, in_extents[d], out_extents[d], o->align_corners,
                                                           o->half_pixel_centers));
         cornu__c_print(to, " };\n");
     }
-    open_loop(to, "i", out[0]);
-    open_loop(to, "j", out[1]);
+    open_images(to, step);
+    open_loop(to, "i", out_extents[0]);
+    open_loop(to, "j", out_extents[1]);
     cornu__c_print(to, "for (ptrdiff_t f = 0; f < %lld; f++)\n", (long long)w->in_channels);
-    cornu__c_print(to, "    y[(i * %lld + j) * %lld + f] = x[(rows[i] * %lld + columns[j]) * %lld "
-                   "+ f];\n", (long long)out[1], (long long)w->in_channels, (long long)in[1],
+    cornu__c_print(to, "    out[(i * %lld + j) * %lld + f] = in[(rows[i] * %lld + columns[j]) * %lld "
+                   "+ f];\n", (long long)out_extents[1], (long long)w->in_channels, (long long)in_extents[1],
                    (long long)w->in_channels);
-    close_loops(to, 2);
+    close_loops(to, 3);
 }
 
 CornuCInt8Write *cornu__c_int8_writer(const CornuLiteStep *step)
 {
     switch (step->op->code) {
     case CORNU_LITE_CONV_2D: case CORNU_LITE_DEPTHWISE_CONV_2D: return write_windows;
+    case CORNU_LITE_TRANSPOSE_CONV: return write_transpose_conv;
     case CORNU_LITE_FULLY_CONNECTED: return write_fully_connected;
     case CORNU_LITE_MAX_POOL_2D: case CORNU_LITE_AVERAGE_POOL_2D: return write_pool;
     case CORNU_LITE_MEAN: case CORNU_LITE_REDUCE_MAX: return write_reduction;
@@ -498,8 +548,7 @@ CornuCInt8Write *cornu__c_int8_writer(const CornuLiteStep *step)
     case CORNU_LITE_RELU_N1_TO_1: case CORNU_LITE_RELU6: case CORNU_LITE_LEAKY_RELU:
     case CORNU_LITE_LOGISTIC: case CORNU_LITE_TANH: return write_map;
     case CORNU_LITE_QUANTIZE:
-        return step->in->dtype == CORNU_LITE_F32 ? write_quantize
-             : step->in->dtype == CORNU_LITE_I8 ? write_map : NULL;
+        return step->in->dtype == CORNU_LITE_F32 ? write_quantize : write_map;
     case CORNU_LITE_DEQUANTIZE: return write_dequantize;
     case CORNU_LITE_RESHAPE: case CORNU_LITE_SQUEEZE: case CORNU_LITE_EXPAND_DIMS:
         return write_copy;

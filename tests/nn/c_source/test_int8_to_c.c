@@ -15,7 +15,9 @@
 
 #include "../../datasets/files.h"
 #include "../../expect.h"
+#include "../../../nn/c_source/int8_internal.h"
 #include "../../skip.h"
+#include "../lite/operator_graphs.h"
 #include "compiled.h"
 
 enum { ROWS = 64 };
@@ -133,8 +135,89 @@ static void test_bits(void **state)
     expect_bits("moved", moved());
 }
 
+/* ---- Operators one by one, with what LiteRT's interpreter computed ---- */
+
+/* All of them in one library. */
+static void *compile_operators(Golden *golden)
+{
+    char        path[FILES_PATH + 80], command[2048];
+    const char *name;
+    json_t     *about;
+    int         count = 0;
+    snprintf(path, sizeof path, "%s/operators.c", folder);
+    FILE *all = fopen(path, "w");
+    assert_non_null(all);
+    json_object_foreach(golden->cases, name, about) {
+        CornuLiteGraph *graph = operator_graph(golden, name, about);
+        snprintf(path, sizeof path, "%s/op_n%d.c", folder, count);
+        expect_ok(cornu__c_int8_write(graph, path, NULL));
+        fprintf(all, "#include \"op_n%d.c\"\n", count++);
+        cornu__lite_graph_free(graph);
+    }
+    assert_int_equal(fclose(all), 0);
+    snprintf(command, sizeof command, "cd '%s' && cc -std=c99 -Wall -Wextra -Wconversion -Werror "
+             "-fsanitize=undefined -fno-sanitize-recover=all -shared -fPIC operators.c -o operators.so",
+             folder);
+    if (system(command) != 0) fail_msg("%s", command);
+    snprintf(path, sizeof path, "%s/operators.so", folder);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) fail_msg("%s", dlerror());
+    return library;
+}
+
+/* With up to two inputs. */
+static void call(void *library, int number, const void *const *in, int count, void *out)
+{
+    static _Alignas(64) unsigned char scratch[1 << 16];
+    char  symbol[64];
+    snprintf(symbol, sizeof symbol, "op_n%d_predict", number);
+    void *found = dlsym(library, symbol);
+    if (!found) fail_msg("%s", dlerror());
+    void (*one)(void *, const void *, void *);
+    void (*two)(void *, const void *, const void *, void *);
+    void (*three)(void *, const void *, const void *, const void *, void *);
+    memcpy(&one, &found, sizeof found);
+    memcpy(&two, &found, sizeof found);
+    memcpy(&three, &found, sizeof found);
+    if (count == 1) one(scratch, in[0], out);
+    else if (count == 2) two(scratch, in[0], in[1], out);
+    else three(scratch, in[0], in[1], in[2], out);
+}
+
+static void test_operators(void **state)
+{
+    (void)state;
+    if (!has_compiler()) SKIP_FOR("a C compiler: apt-get install gcc");
+    Golden      golden = golden_open("tests/golden/int8/operators.safetensors");
+    void       *library = compile_operators(&golden);
+    const char *name;
+    json_t     *about;
+    int         tried = 0;
+    json_object_foreach(golden.cases, name, about) {
+        const int   count = (int)json_array_size(json_object_get(about, "inputs"));
+        const void *in[MOST_PORTS];
+        assert_in_range(count, 1, 3);
+        for (int i = 0; i < count; i++) {
+            char key[16];
+            snprintf(key, sizeof key, "in%d", i);
+            in[i] = golden_array(&golden, name, key).data;
+        }
+        const CornuArray want = golden_array(&golden, name, "out0");
+        char            *got = malloc(cornu_type_bytes(want.type) + 1);
+        assert_non_null(got);
+        call(library, tried, in, count, got);
+        if (memcmp(got, want.data, cornu_type_bytes(want.type))) fail_msg("%s differs", name);
+        free(got);
+        tried++;
+    }
+    assert_true(tried >= 110);
+    dlclose(library);
+    golden_close(&golden);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_bits) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_bits),
+                                        cmocka_unit_test(test_operators) };
     return cmocka_run_group_tests(tests, files_begin, files_end);
 }
