@@ -22,6 +22,9 @@ typedef struct {
 /* Appends as printf does; a line that begins is indented. */
 void cornu__c_print(CornuCText *text, const char *format, ...) CORNU__PRINTF(2, 3);
 
+/* Leaves out what is multiplied by 1, and 0 where it is added or subtracted. */
+void cornu__c_tidy(CornuCText *text);
+
 /* What programs written to the same file share. */
 typedef struct {
     const char *prefix;       /* of all names, an identifier: "digits" */

@@ -1,6 +1,7 @@
 /*
- * Convolutions, without padding (lower.c), and their gradients. A tile of pixels and filters is summed in registers, as in products.c; what is grouped, and gradients, add each product
- * to where it belongs.
+ * Convolutions, without padding (lower.c), and their gradients. A tile of pixels and filters is
+ * summed in registers, as in products.c; what is grouped, and gradients, add each product to where
+ * it belongs.
  */
 #include "source_internal.h"
 #include "../ops/window.h"
@@ -38,15 +39,19 @@ static void write_conv2d(CornuCText *to, const CornuCCall *call)
     cornu__c_open_tiles(to, "f", c.filters, columns);
     cornu__c_print(to, "float sum[%lld][%lld] = { { 0.0f } };\n", (long long)rows,
                    (long long)columns);
-    cornu__c_print(to, "for (ptrdiff_t u = 0; u < %lld; u++)\n", (long long)c.h.size);
-    cornu__c_print(to, "for (ptrdiff_t v = 0; v < %lld; v++) {\n", (long long)taps);
+    cornu__c_print(to, "for (ptrdiff_t u = 0; u < %lld; u++)%s\n", (long long)c.h.size,
+                   joined ? " {" : "");
+    if (!joined) cornu__c_print(to, "for (ptrdiff_t v = 0; v < %lld; v++) {\n", (long long)taps);
     to->depth++;
     cornu__c_print(to, "const float *const a = %s + ((b * %lld + i * %lld + u * %lld) * %lld"
-                   " + j * %lld + v * %lld) * %lld;\n", call->name[0], (long long)c.h.in,
-                   (long long)c.h.stride, (long long)c.h.dilation, (long long)c.w.in,
-                   (long long)c.w.stride, (long long)c.w.dilation, (long long)c.channels);
-    cornu__c_print(to, "const float *const w = %s + (u * %lld + v) * %lld + f;\n",
-                   call->name[1], (long long)taps, (long long)(sum * c.filters));
+                   " + j * %lld", call->name[0], (long long)c.h.in, (long long)c.h.stride,
+                   (long long)c.h.dilation, (long long)c.w.in, (long long)c.w.stride);
+    if (!joined) cornu__c_print(to, " + v * %lld", (long long)c.w.dilation);
+    cornu__c_print(to, ") * %lld;\n", (long long)c.channels);
+    cornu__c_print(to, joined ? "const float *const w = %s + u * %lld + f;\n"
+                              : "const float *const w = %s + (u * %lld + v) * %lld + f;\n",
+                   call->name[1], (long long)(joined ? sum * c.filters : taps),
+                   (long long)(sum * c.filters));
     cornu__c_print(to, "for (ptrdiff_t k = 0; k < %lld; k++)\n", (long long)sum);
     cornu__c_print(to, "    for (ptrdiff_t q = 0; q < %lld; q++)\n", (long long)rows);
     cornu__c_print(to, "        for (ptrdiff_t l = 0; l < %lld; l++)\n", (long long)columns);

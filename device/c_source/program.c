@@ -311,6 +311,7 @@ static CornuStatus write_unit(CornuCSection *s, int first, int end, CornuCText *
     print_parameters(calls, s, &parameters, true);
     cornu__c_print(calls, ");\n");
     status = s->text.status ? s->text.status : calls->status;
+    cornu__c_tidy(&s->text);
     CornuCText *to = &s->source->functions;
     for (size_t at = 0; !status && at < s->text.size; at += 512) {
         cornu__c_print(to, "%.512s", s->text.text + at);
@@ -342,6 +343,7 @@ CornuStatus cornu__c_program(CornuCSource *source, const CornuProgram *program,
     if (!lowered) return cornu_error_take();
     CornuStatus status = cornu__c_section(&section, source, lowered, how);
     if (!status) status = cornu__c_write_section(&section, calls);
+    if (!status) cornu__c_tidy(calls);
     *scratch = section.scratch;
     cornu__c_section_free(&section);
     return status;

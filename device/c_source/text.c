@@ -38,6 +38,30 @@ void cornu__c_print(CornuCText *text, const char *format, ...)
     append(text, line, (size_t)length);
 }
 
+/* Whether `part` is here, and no digit or point makes its number another one. */
+static bool is_here(const char *at, const char *part)
+{
+    const size_t length = strlen(part);
+    return !strncmp(at, part, length) && !isalnum((unsigned char)at[length]) && at[length] != '.';
+}
+
+void cornu__c_tidy(CornuCText *text)
+{
+    static const char *const nothing[] = { " * 1", " + 0", " - 0" };
+    size_t                   to = 0;
+    for (size_t from = 0; from < text->size; from++) {
+        const char *at = text->text + from;
+        size_t      skipped = !strncmp(at, "[0 + ", 5) ? 4 : 0;   /* all but the bracket */
+        if (skipped) text->text[to++] = '[';
+        for (int i = 0; i < 3 && !skipped; i++)
+            if (is_here(at, nothing[i])) skipped = strlen(nothing[i]) - 1;
+        if (skipped) from += skipped;
+        else text->text[to++] = *at;
+    }
+    text->size = to;
+    if (text->text) text->text[to] = '\0';
+}
+
 /* Words that may not name anything, of C99 and C++17. */
 static const char *const words[] = {
     "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",

@@ -7,7 +7,7 @@
 
 typedef struct {
     const char *output, *name;
-    bool        train;
+    bool        train, int8;
     int64_t     rows, extent;
 } Settings;
 
@@ -19,10 +19,24 @@ static void rename_output(int argc, char **argv)
         if (!strcmp(argv[i], "-o")) argv[i] = output;
 }
 
+/* A .tflite file that is quantized in whole, in its integers. */
+static CornuStatus compile_int8(const Settings *settings, const char *path)
+{
+    if (settings->train)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--int8 with --train: models of 8 bits are not "
+                                                   "trained");
+    CornuInt8Model *model = cornu_int8_load(path);
+    if (!model) return cornu_error_status();
+    const CornuStatus status = cornu_int8_compile_to_c(model, settings->output, settings->name);
+    cornu_int8_free(model);
+    return status;
+}
+
 static CornuStatus compile(const Settings *settings, const Objective *objective,
                            const Options *options)
 {
     Subject     subject;
+    if (settings->int8) return compile_int8(settings, options->arguments[0]);
     CornuStatus status = subject_find(&subject, options->arguments[0]);
     if (status) return status;
     CornuModel *model = settings->train ? objective_model(objective, options, &subject, NULL)
@@ -46,6 +60,8 @@ int command_compile(int argc, char **argv)
         { "name", OPTION_TEXT, &settings.name, "NAME",
           "what the names in it begin with; default that of the file", 0, 0, NULL },
         { "train", OPTION_SWITCH, &settings.train, NULL, "with a step of training", 0, 0, NULL },
+        { "int8", OPTION_SWITCH, &settings.int8, NULL,
+          "of a .tflite file that cornu quantize has written: in its integers", 0, 0, NULL },
         { "batch-size", OPTION_WHOLE, &options.batch_size, "N",
           "rows of a step of training; 32 unless given", 1, 1e6, NULL },
         { "learning-rate", OPTION_NUMBER, &options.learning_rate, "RATE",

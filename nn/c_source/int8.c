@@ -191,6 +191,7 @@ static CornuStatus write(CornuCInt8 *c, const char *path)
     CornuCFiles files;
     for (int o = 0; o < c->step_count; o++) write_function(c, o);
     CORNU__TRY(c->text.status);
+    cornu__c_tidy(&c->text);
     CORNU__TRY(cornu__c_files_open(&files, path));
     write_header(files.header.stream, c);
     FILE *to = files.source.stream;

@@ -1,5 +1,7 @@
 """Models of 8 bits, in integers."""
 
+import os
+
 import numpy as np
 
 from ._arrays import Borrowed, shape_of
@@ -31,3 +33,8 @@ class Int8Model:
         return outputs[0] if len(outputs) == 1 else outputs
 
     __call__ = predict
+
+    def compile_to_c(self, path, name=None):
+        """Writes the model as a .c file and its header, which need no library; its integers are
+        those of the model. name: what all names in it begin with; default that of the file."""
+        lib.cornu_int8_compile_to_c(self._owned.address, os.fspath(path), name)
