@@ -62,7 +62,7 @@ kind_of() {
     '#include'* | '/*'* | 'Cornu'* | 'x = cornu_call'*) echo c ;;
     'import '*) echo python ;;
     'find_package'*) echo cmake ;;
-    'Keras '*' of' | 'executor, fit, ...'* | 'pipeline: 4 stages'* | 'nn/training/step.c '*) echo picture ;;
+    'Keras '*' of' | 'extern const'* | 'void digits'* | 'executor, fit, ...'* | 'pipeline: 4 stages'* | 'nn/training/step.c '*) echo picture ;;
     *) echo shell ;;
     esac
 }

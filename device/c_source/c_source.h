@@ -29,7 +29,7 @@ void cornu__c_tidy(CornuCText *text);
 typedef struct {
     const char *prefix;       /* of all names, an identifier: "digits" */
     CornuCText  functions;    /* definitions, each before its first call */
-    unsigned    math;         /* the functions of <math.h> that are called, by bits of their rows */
+    uint64_t    math;         /* the functions of <math.h> that are called, by bits of their rows */
     unsigned    helpers;      /* the helpers that are called, likewise */
     char      **names;        /* of functions */
     int         name_count, name_space;

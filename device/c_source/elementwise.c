@@ -4,35 +4,28 @@
 #define ROW(name, text) \
     const CornuCRule *const cornu__##name##_c = &(const CornuCRule){ .formula = text };
 
-ROW(negative, "-$a")
-ROW(absolute, "$a > $0 ? $a : $0 - $a")
-ROW(sign, "$a > $0 ? $1 : $a < $0 ? $0 - $1 : $a")
-ROW(floor, "@floorf($a)")
-ROW(exp, "@expf($a)")
-ROW(log, "@logf($a)")
-ROW(sqrt, "@sqrtf($a)")
-ROW(rsqrt, "1.0f / @sqrtf($a)")
-ROW(sin, "@sinf($a)")
-ROW(cos, "@cosf($a)")
-ROW(tanh, "@tanhf($a)")
-ROW(sigmoid, "1.0f / (1.0f + @expf(-$a))")
-ROW(erf, "@erff($a)")
-ROW(softplus, "($a > 0.0f ? $a : 0.0f) + @log1pf(@expf($a > 0.0f ? -$a : $a))")
-ROW(relu, "$a <= 0.0f ? 0.0f : $a")
-ROW(elu, "$a > 0.0f ? $a : $n * @expm1f($a)")
-ROW(step, "$a > 0.0f ? 1.0f : 0.0f")
-ROW(bounded_relu, "$a <= 0.0f ? 0.0f : $a >= $n ? $n : $a")
-ROW(bounded_step, "$a > 0.0f && $a < $n ? 1.0f : 0.0f")
-ROW(add, "$a + $b")
-ROW(subtract, "$a - $b")
-ROW(multiply, "$a * $b")
-ROW(divide, "$a / $b")
-ROW(maximum, "$a != $a || $a > $b ? $a : $b")
-ROW(minimum, "$a != $a || $a < $b ? $a : $b")
-ROW(power, "@powf($a, $b)")
-ROW(compare, "$a $? $b")
-ROW(is_finite, "$a - $a == 0.0f")
-ROW(select, "$a ? $b : $c")
+/* Of one operand x: device/ops/elementwise.def. */
+#define CORNU_UNARY(ID, name, types, value, gradient, stablehlo)         ROW(name, #value)
+#define CORNU_FLAT(ID, name, types, value, stablehlo)                    ROW(name, #value)
+#define CORNU_COMPOSED(ID, name, types, value, gradient, stablehlo, ...) ROW(name, #value)
+#include "../ops/elementwise.def"
+#undef CORNU_COMPOSED
+#undef CORNU_FLAT
+#undef CORNU_UNARY
+
+ROW(elu, "x > 0.0 ? x : n * expm1(x)")
+ROW(bounded_relu, "x <= 0.0 ? 0.0 : x >= n ? n : x")
+ROW(bounded_step, "x > 0.0 && x < n ? 1.0 : 0.0")
+ROW(add, "a + b")
+ROW(subtract, "a - b")
+ROW(multiply, "a * b")
+ROW(divide, "a / b")
+ROW(maximum, "a != a || a > b ? a : b")
+ROW(minimum, "a != a || a < b ? a : b")
+ROW(power, "pow(a, b)")
+ROW(compare, "a holds b")
+ROW(is_finite, "x - x == 0.0")
+ROW(select, "a ? b : c")
 ROW(convert, "")   /* loops.c */
 
 #define SEEN(name) const CornuCRule *const cornu__##name##_c = CORNU_C_SEEN;

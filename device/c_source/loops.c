@@ -77,21 +77,16 @@ static void print_operand(CornuCText *to, CornuCSection *section, const CornuCPa
     else cornu__c_element(to, section, view, loops, dtype);
 }
 
-/* @NAME: the macro of a function of <math.h>. */
-static const char *print_math(CornuCText *to, CornuCSection *section, const char *at)
+/* "DIGITS_EXPF" of exp. */
+static void print_macro(CornuCText *to, CornuCSection *section, const char *name, size_t length)
 {
-    char name[16];
-    int  n = 0;
+    cornu__c_math(section->source, name, length);
     for (const char *p = cornu__c_prefix(section); *p; p++)
         cornu__c_print(to, "%c", toupper((unsigned char)*p));
     cornu__c_print(to, "_");
-    for (at++; isalnum((unsigned char)*at) && n + 1 < (int)sizeof name; at++) {
-        cornu__c_print(to, "%c", toupper((unsigned char)*at));
-        name[n++] = *at;
-    }
-    name[n] = '\0';
-    cornu__c_math(section->source, name);
-    return at - 1;
+    for (size_t i = 0; i < length; i++)
+        cornu__c_print(to, "%c", toupper((unsigned char)name[i]));
+    cornu__c_print(to, "F");
 }
 
 static double number_of(const CornuProgramOp *op)
@@ -99,26 +94,37 @@ static double number_of(const CornuProgramOp *op)
     return op->id == CORNU_OP_ELU ? op->attributes.alpha.alpha : op->attributes.bound.bound;
 }
 
-static void print_formula(CornuCText *to, CornuCSection *section, const CornuCPart *part,
-                          const CornuProgramOp *op, const CornuCLoops *loops)
+/* A word of a formula: an operand, the attribute, a comparison, or a function. */
+static void print_word(CornuCText *to, CornuCSection *section, const CornuCPart *part,
+                       const CornuProgramOp *op, const CornuCLoops *loops, const char *word,
+                       size_t length)
 {
     static const char *const comparisons[] = { "==", "!=", "<", "<=", ">", ">=" };
     const CornuValue *in = cornu_program_operands(section->program, op);
-    const CornuDtype  dtype = section->types[in[0]].dtype;
-    for (const char *at = (*cornu__c_table[op->id])->formula; *at; at++) {
-        if (*at == '@') {
-            at = print_math(to, section, at);
-        } else if (*at != '$') {
-            cornu__c_print(to, "%c", *at);
-        } else if (*++at >= 'a' && *at <= 'c') {
-            print_operand(to, section, part, in[*at - 'a'], loops);
-        } else if (*at == '?') {
-            cornu__c_print(to, "%s", comparisons[op->attributes.compare.comparison]);
-        } else if (*at == 'n') {
-            cornu__c_number(to, dtype, number_of(op));
-        } else {
-            cornu__c_number(to, dtype, *at - '0');   /* $0, $1: of the operand's type */
+    if (length > 1 && !strncmp(word, "holds", length))
+        cornu__c_print(to, "%s", comparisons[op->attributes.compare.comparison]);
+    else if (length > 1) print_macro(to, section, word, length);
+    else if (*word == 'n') cornu__c_number(to, section->types[in[0]].dtype, number_of(op));
+    else print_operand(to, section, part, in[*word == 'x' ? 0 : *word - 'a'], loops);
+}
+
+static void print_formula(CornuCText *to, CornuCSection *section, const CornuCPart *part,
+                          const CornuProgramOp *op, const CornuCLoops *loops)
+{
+    const CornuDtype dtype = section->types[cornu_program_operands(section->program, op)[0]].dtype;
+    const char      *formula = (*cornu__c_table[op->id])->formula;
+    if (op->id == CORNU_OP_ABSOLUTE && !cornu_dtype_is_float(dtype)) formula = "x > 0 ? x : 0 - x";
+    for (const char *at = formula; *at;) {
+        size_t length = 0;
+        while (isalnum((unsigned char)at[length]) || (at[length] == '.' && length > 0)) length++;
+        if (length == 0) {
+            cornu__c_print(to, "%c", *at++);
+            continue;
         }
+        if (isalpha((unsigned char)*at))
+            print_word(to, section, part, op, loops, at, length);
+        else cornu__c_print(to, "%.*s%s", (int)length, at, memchr(at, '.', length) ? "f" : "");
+        at += length;
     }
 }
 

@@ -5,15 +5,38 @@
 
 #include "source_internal.h"
 
+/* Functions of double; those of float have an f at the end. */
 static const char *const math[] = {
-    "expf", "logf", "sqrtf", "sinf", "cosf", "tanhf", "erff", "log1pf", "expm1f", "powf", "floorf",
+    "exp", "log", "sqrt", "sin", "cos", "tanh", "erf", "log1p", "expm1", "pow", "floor", "fabs",
+    "fmax", "fmin", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh",
+    "atanh", "exp2", "log2", "log10", "cbrt", "ceil", "round", "trunc", "rint", "fmod",
 };
 enum { MATH = sizeof math / sizeof *math };
 
-void cornu__c_math(CornuCSource *source, const char *name)
+bool cornu__c_math(CornuCSource *source, const char *name, size_t length)
 {
-    for (int i = 0; i < MATH; i++)
-        if (!strcmp(math[i], name)) source->math |= 1u << i;
+    for (int i = 0; i < MATH; i++) {
+        if (strlen(math[i]) != length || strncmp(math[i], name, length) != 0) continue;
+        if (source) source->math |= UINT64_C(1) << i;
+        return true;
+    }
+    return false;
+}
+
+bool cornu__c_calls(const char *formula, bool *known)
+{
+    bool calls = false;
+    *known = true;
+    for (const char *at = formula; *at;) {
+        size_t length = 0;
+        while (isalnum((unsigned char)at[length]) || at[length] == '_') length++;
+        if (length > 0 && at[length] == '(' && isalpha((unsigned char)*at)) {
+            calls = true;
+            *known &= cornu__c_math(NULL, at, length);
+        }
+        at += length > 0 ? length : 1;
+    }
+    return calls;
 }
 
 void cornu__c_helper(CornuCSource *source, int helper) { source->helpers |= 1u << helper; }
@@ -112,9 +135,9 @@ void cornu__c_prelude(const CornuCSource *source, CornuCText *to)
             for (size_t k = 0; k <= strlen(math[i]); k++)
                 macro[k] = (char)toupper((unsigned char)math[i][k]);
             print_template(to, source, "#ifndef M_");
-            cornu__c_print(to, "%s\n#include <math.h>\n", macro);
+            cornu__c_print(to, "%sF\n#include <math.h>\n", macro);
             print_template(to, source, "#define M_");
-            cornu__c_print(to, "%s %s\n#endif\n", macro, math[i]);
+            cornu__c_print(to, "%sF %sf\n#endif\n", macro, math[i]);
         }
         cornu__c_print(to, "\n");
     }

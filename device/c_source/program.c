@@ -50,11 +50,13 @@ static CornuStatus allocate(CornuCSection *s)
 static bool takes(const CornuProgram *p, const CornuProgramOp *op, CornuDtype dtype)
 {
     const CornuCRule *rule = *cornu__c_table[op->id];
-    if (!cornu__c_type(dtype)) return false;
+    bool              known = true;
+    const bool        calls = rule->formula && cornu__c_calls(rule->formula, &known);
+    if (!cornu__c_type(dtype) || !known) return false;
     if (dtype != CORNU_F64 || rule == CORNU_C_SEEN) return true;
     if (op->id == CORNU_OP_CONVERT)
         return cornu_dtype_is_float(p->values[op->out_first].type.dtype);
-    return rule->formula ? !strchr(rule->formula, '@') : rule->any;
+    return rule->formula ? !calls : rule->any;
 }
 
 static CornuStatus check(const CornuProgram *p)

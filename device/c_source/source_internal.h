@@ -99,13 +99,14 @@ typedef struct CornuCCall {
 
 typedef void CornuCWrite(CornuCText *to, const CornuCCall *call);
 
-/* An op's rule. One without `write` is elementwise, and `formula` its value, of the operands $a, $b
- * and $c and the attribute $n; @NAME is a function of <math.h>. */
+/* An op's rule. One without `write` is elementwise, and `formula` its value in C: of the operands a,
+ * b and c, or x alone, and the number n among its attributes, with numbers and functions of double,
+ * which become those of float. `holds` is the comparison among the attributes. */
 typedef struct {
     CornuCWrite *write;
     const char  *formula;
     unsigned     strided;      /* operands, by bits, that may be views */
-    bool         any;          /* its loops are for f64, too, as formulas without @ are */
+    bool         any;          /* its loops are for f64, too, as formulas without functions are */
     bool         skips;        /* results that nothing reads: their names are NULL */
 } CornuCRule;
 
@@ -147,8 +148,10 @@ size_t      cornu__c_scan_scratch(const CornuCPart *part, const CornuProgramOp *
 
 /* ---- Writing (text.c, loops.c, group.c) ---- */
 
-/* A function of <math.h> is called: its macro is defined. */
-void cornu__c_math(CornuCSource *source, const char *name);
+/* Whether <math.h> has this function of double, "exp"; with a source, that its macro is needed. */
+bool cornu__c_math(CornuCSource *source, const char *name, size_t length);
+/* Whether a formula calls functions, and whether <math.h> has all of them. */
+bool cornu__c_calls(const char *formula, bool *known);
 
 #define CORNU_C_HELPERS(X) X(FMA) X(TO_I32) X(TO_I64) X(TO_U32) X(TO_U8) X(PHILOX) X(ROW)
 enum {

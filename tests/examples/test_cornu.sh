@@ -143,6 +143,23 @@ check "and by the first" cmp row.onnx row.safetensors
 check "opsets may be chosen" cornu convert a.safetensors c.onnx --opset 15
 check "another suffix is refused" fails 1 '.doc' convert a.safetensors d.doc
 
+# A model as C source, and the loop of examples/embedded around it: four pictures, two corrected.
+pictures() { for label in 3 255 7 255; do head -c 784 "$root/README.md"; printf "\\$(printf %o $label)"; done; }
+embedded() {
+    ${CC:-cc} -std=c99 -Wall -Wextra -Wconversion -Werror -O1 -I. -I"$root/examples/embedded" \
+        "$root"/examples/embedded/*.c digits.c -lm -o digits >err 2>&1 && pictures >pictures &&
+        ./digits <pictures >out && [ "$(grep -cE '^[0-9] \([01]\.[0-9]{2}\)$' out)" = 4 ] && [ -s weights.bin ]
+}
+check "a model becomes C source" cornu compile a.safetensors -o plain.c
+check "which is named for its file" grep -q 'void plain_predict(' plain.h
+check "with a step of training" cornu compile mnist_convnet -o digits.c --train --batch-size 1 \
+    --optimizer sgd
+check "that runs in a loop" embedded
+check "and goes on with what it saved" embedded
+check "another name is refused" fails 1 'expected an identifier' compile a.safetensors --name 'a b'
+check "so is another suffix" fails 1 'ends in .c' compile a.safetensors -o a.o
+check "what is no quantized file cannot be of 8 bits" fails 1 'a.safetensors' compile a.safetensors --int8
+
 check "training on arrays" says 'loss: ' train a.safetensors --x x.npy --y y.npy --verbose 2 \
     --loss sparse_categorical_crossentropy --metrics accuracy --epochs 2 --save trained.safetensors
 check "evaluating what was trained" says '^accuracy: ' evaluate trained.safetensors --x both.npz \
