@@ -19,6 +19,9 @@ serve_needs := microhttpd.h:libmicrohttpd-dev wrk:wrk
 mpi_needs  := mpicc.openmpi:openmpi-bin /usr/lib/$(processor)-linux-gnu/openmpi/lib/libmpi.so:libopenmpi-dev \
               mpicc.mpich:mpich mpich/mpi.h:libmpich-dev
 
+embedded_needs := arm-none-eabi-gcc:gcc-arm-none-eabi qemu-system-arm:qemu-system-arm \
+                  /usr/lib/arm-none-eabi/newlib/libc.a:libnewlib-arm-none-eabi
+
 arm64_needs    := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu qemu-aarch64:qemu-user
 arm64_packages := zlib1g-dev libjansson-dev libblis-serial-dev libstb-dev libcmocka-dev libhdf5-dev
 
@@ -33,6 +36,8 @@ deps-serve: ; @$(call find_needs,$(needs) $(serve_needs))
 
 deps-fuzz: ; @$(call find_needs,$(needs) clang:clang \
                  $(if $(fuzz_runtime),,libFuzzer:libclang-rt-dev))
+
+deps-embedded: ; @$(call find_needs,$(embedded_needs))
 
 # The libraries of arm64 are unpacked below $(BUILD); the packages installed on this machine stay as
 # they are.
@@ -77,4 +82,4 @@ $(call find_missing,$(needs)); \
 [ -z "$$missing" ] || { echo "Cornu needs$$missing: run \`make deps\`, which installs them" >&2; exit 1; }
 endef
 
-.PHONY: deps deps-test deps-mpi deps-pjrt deps-serve deps-fuzz deps-arm64
+.PHONY: deps deps-test deps-mpi deps-pjrt deps-serve deps-fuzz deps-arm64 deps-embedded

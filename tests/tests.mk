@@ -8,6 +8,7 @@
 #   make test ISAS="portable avx2"    those that compute also under these instruction sets
 #   make check-isa                    all tests under portable, AVX2 and the best instruction set
 #   make check-arm64 T=idx            all tests that compute, built for arm64, in an emulator: hours
+#   make check-embedded               models as C source on a Cortex-M4 in qemu: a minute
 #   make check-tflite PYTHON=python3         LiteRT's interpreter (ai-edge-litert) on the test sets
 #   make check-int8 PYTHON=python3    its reference kernels and ours on the test sets, bit for bit:
 #                                     MODELS="a.tflite b.tflite" IMAGES=...-idx3-ubyte.gz ROWS=1000
@@ -38,7 +39,7 @@
 #
 # tests/**/test_NAME.c is a test program; the other files are shared by all of them, except that
 # tests/bench/ is one program, tests/ahead/, tests/keras/, tests/lite/ and tests/onnx/ others, files
-# in tests/install/ are compiled as a user would, and those in tests/fuzz/ are fuzz targets.
+# in tests/install/ and tests/embedded/ are compiled as a user would, and those in tests/fuzz/ are fuzz targets.
 #
 # A line of a test says what make test does with it (tests/run has the other words):
 #
@@ -50,6 +51,7 @@
 # Every folder keeps tests that say neither, or are quick.
 
 test_tree     := $(sort $(shell find tests -name '*.c' ! -path 'tests/install/*' \
+                               ! -path 'tests/embedded/*' \
                                ! -path 'tests/fuzz/*' ! -path 'tests/python/*' 2>/dev/null))
 bench_files   := $(filter tests/bench/%,$(test_tree))
 ahead_files   := $(filter tests/ahead/%,$(test_tree))
@@ -160,6 +162,10 @@ check-tpu check-gpu:
 
 check-arm64: deps-arm64
 	$(again) $(arm64) emulated-tests
+
+# Models as C source on a Cortex-M4 in qemu.
+check-embedded: deps-embedded $(BUILD)/cornu
+	@CC='$(CC)' bash tests/embedded/check.sh $(BUILD)
 
 emulated-tests: test-programs
 	@bash tests/arm64/check.sh $(BUILD) $(SYSROOT) $(tests)
@@ -272,5 +278,5 @@ bench-peers: $(bench) $(BUILD)/libcornu.so
 .PHONY: test check test-programs emulated-tests check-isa check-arm64 check-training check-faults \
         check-mutants check-programs check-models check-processes check-processes-bits \
         check-kills check-tpu check-gpu check-keras-cases check-keras-random \
-        check-keras-applications check-keras-examples check-onnx-nodes check-tflite bench bench-peers \
+        check-embedded check-keras-applications check-keras-examples check-onnx-nodes check-tflite bench bench-peers \
         bench-keras-applications check-serve check-int8
