@@ -53,7 +53,7 @@ void cornu__c_number(CornuCText *to, CornuDtype dtype, double number);
  * them. in[i] and out[i] are expressions in these statements: pointers to the elements of input and
  * output i, of which those of outputs that are written into an input are not read. `s` is in their
  * scope: an unsigned char *, to *scratch bytes aligned to CORNU_C_ALIGNMENT. `what` names the
- * functions that are of no layer. CORNU_ERR_UNSUPPORTED names the op or dtype that C cannot have. */
+ * functions that are of no layer. CORNU_ERR_UNSUPPORTED names an op or dtype without C source. */
 typedef struct {
     const char        *what;
     const char *const *in, *const *out;

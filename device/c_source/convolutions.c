@@ -12,9 +12,10 @@ typedef struct {
     char       fma[80];
 } Convolution;
 
-static Convolution convolution_of(const CornuCCall *call, const CornuShape filter, int64_t batch)
+static Convolution convolution_of(const CornuCCall *call, const CornuShape filter)
 {
-    Convolution c = { .batch = batch, .groups = cornu__conv_groups(&call->op),
+    Convolution c = { .batch = call->op.in[0].shape.extent[0],
+                      .groups = cornu__conv_groups(&call->op),
                       .channels = filter.extent[2], .filters = filter.extent[3] };
     CornuSweep  sweeps[2];
     cornu__sweeps(&call->op, sweeps);
@@ -27,7 +28,7 @@ static Convolution convolution_of(const CornuCCall *call, const CornuShape filte
 /* Taps of one row and their channels, as one sum where they lie one after the other. */
 static void write_conv2d(CornuCText *to, const CornuCCall *call)
 {
-    const Convolution c = convolution_of(call, call->op.in[1].shape, call->op.in[0].shape.extent[0]);
+    const Convolution c = convolution_of(call, call->op.in[1].shape);
     const bool    joined = c.w.dilation == 1;
     const int64_t taps = joined ? 1 : c.w.size, sum = joined ? c.w.size * c.channels : c.channels;
     const CornuCTile tile = cornu__c_tile(c.w.out, c.filters, sum);
@@ -141,24 +142,24 @@ static void write_products(CornuCText *to, const CornuCCall *call, const Convolu
 
 static void write_grouped_conv2d(CornuCText *to, const CornuCCall *call)
 {
-    const Convolution c = convolution_of(call, call->op.in[1].shape, call->op.in[0].shape.extent[0]);
+    const Convolution c = convolution_of(call, call->op.in[1].shape);
     write_products(to, call, &c, OF_Y);
 }
 
 static void write_input_gradient(CornuCText *to, const CornuCCall *call)
 {
-    const Convolution c = convolution_of(call, call->op.in[1].shape, call->op.in[0].shape.extent[0]);
+    const Convolution c = convolution_of(call, call->op.in[1].shape);
     write_products(to, call, &c, OF_X);
 }
 
 static void write_filter_gradient(CornuCText *to, const CornuCCall *call)
 {
-    const Convolution c = convolution_of(call, call->out_type[0].shape,
-                                         call->op.in[0].shape.extent[0]);
+    const Convolution c = convolution_of(call, call->out_type[0].shape);
     write_products(to, call, &c, OF_FILTER);
 }
 
-const CornuCRule *const cornu__grouped_conv2d_c = &(const CornuCRule){ .write = write_grouped_conv2d };
+const CornuCRule *const cornu__grouped_conv2d_c =
+    &(const CornuCRule){ .write = write_grouped_conv2d };
 const CornuCRule *const cornu__conv2d_grad_input_c =
     &(const CornuCRule){ .write = write_input_gradient };
 const CornuCRule *const cornu__grouped_conv2d_grad_input_c =

@@ -41,7 +41,8 @@ static void touch_part(CornuCSection *s, const CornuCPart *part)
             if (!within) touch(s, view->root, part->unit);
         }
         for (int k = 0; part->kind == CORNU_C_OP && k < op->out_count; k++)
-            if (!(*cornu__c_table[op->id])->skips || cornu__c_is_read(s->program, op->out_first + k))
+            if (!(*cornu__c_table[op->id])->skips ||
+                cornu__c_is_read(s->program, op->out_first + k))
                 touch(s, op->out_first + k, part->unit);
     }
     if (part->body) touch(s, part->value, part->unit);

@@ -1,7 +1,7 @@
 /*
- * Products of matrices. A tile of a few rows and columns is summed in registers: compilers
- * unroll the two inner loops and make vectors of the innermost one. Where rows of both operands lie
- * along the sum, 16 partial sums are added in its place. The last tile of an extent overlaps the one
+ * Products of matrices. A tile of a few rows and columns is summed in registers: compilers unroll
+ * the two inner loops and make vectors of the innermost one. Where rows of both operands lie along
+ * the sum, 16 partial sums are added in its place. The last tile of an extent overlaps the one
  * before it, and computes the same once more.
  */
 #include "source_internal.h"
@@ -115,4 +115,5 @@ static void write_matmul(CornuCText *to, const CornuCCall *call)
     cornu__c_close(to, loops.rank > 0 ? loops.rank : 1);
 }
 
-const CornuCRule *const cornu__matmul_c = &(const CornuCRule){ .write = write_matmul, .strided = 3 };
+const CornuCRule *const cornu__matmul_c =
+    &(const CornuCRule){ .write = write_matmul, .strided = 3 };

@@ -5,15 +5,6 @@
 
 /* ---- Sections ---- */
 
-bool cornu__c_is_read(const CornuProgram *program, CornuValue value)
-{
-    for (int i = 0; i < program->operand_count; i++)
-        if (program->operands[i] == value) return true;
-    for (int i = 0; i < program->output_count; i++)
-        if (program->outputs[i].value == value) return true;
-    return false;
-}
-
 CornuStatus cornu__c_extra(CornuCSection *s, CornuType type, CornuValue *out)
 {
     const int n = s->value_count;

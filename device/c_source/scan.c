@@ -29,7 +29,8 @@ static CornuStatus make_names(Names *n, const CornuCSection *s, const CornuProgr
     if (!n->names || !n->text) return CORNU_ERR_MEMORY;
     for (int i = 0; i < count; i++) {
         const int         k = i - op->in_count;   /* of a result */
-        const CornuCView *view = k < 0 ? &s->views[cornu_program_operands(s->program, op)[i]] : NULL;
+        const CornuCView *view = k < 0 ? &s->views[cornu_program_operands(s->program, op)[i]]
+                                       : NULL;
         n->names[i] = n->text[i];
         if (k >= 0) snprintf(n->text[i], sizeof *n->text, k < scan->carries ? "n%d" : "r%d", k);
         else if (i < scan->carries) snprintf(n->text[i], sizeof *n->text, "c%d", i);
@@ -59,7 +60,8 @@ size_t cornu__c_scan_scratch(const CornuCPart *part, const CornuProgramOp *op)
 {
     const CornuAttributes_SCAN *scan = &op->attributes.scan;
     size_t                      bytes = part->body->scratch;
-    for (int i = 0; i < scan->carries + scan->slices; i++) bytes += aligned(type_of(scan->body, 0, i));
+    for (int i = 0; i < scan->carries + scan->slices; i++)
+        bytes += aligned(type_of(scan->body, 0, i));
     for (int i = 0; i < op->out_count; i++) bytes += aligned(type_of(scan->body, 1, i));
     return bytes;
 }
@@ -187,4 +189,5 @@ static void write_scan(CornuCText *to, const CornuCCall *call)
     cornu__release(calls.text);
 }
 
-const CornuCRule *const cornu__scan_c = &(const CornuCRule){ .write = write_scan, .any = true, .skips = true };
+const CornuCRule *const cornu__scan_c =
+    &(const CornuCRule){ .write = write_scan, .any = true, .skips = true };

@@ -75,9 +75,12 @@ static void write_iota(CornuCText *to, const CornuCCall *call)
     cornu__c_close(to, loops.rank);
 }
 
-const CornuCRule *const cornu__pad_c = &(const CornuCRule){ .write = write_pad, .strided = ~0u, .any = true };
-const CornuCRule *const cornu__concat_c = &(const CornuCRule){ .write = write_concat, .strided = ~0u, .any = true };
-const CornuCRule *const cornu__pack_c = &(const CornuCRule){ .write = write_pack, .strided = ~0u, .any = true };
+const CornuCRule *const cornu__pad_c =
+    &(const CornuCRule){ .write = write_pad, .strided = ~0u, .any = true };
+const CornuCRule *const cornu__concat_c =
+    &(const CornuCRule){ .write = write_concat, .strided = ~0u, .any = true };
+const CornuCRule *const cornu__pack_c =
+    &(const CornuCRule){ .write = write_pack, .strided = ~0u, .any = true };
 const CornuCRule *const cornu__iota_c = &(const CornuCRule){ .write = write_iota };
 
 /* ---- Reductions ---- */
@@ -207,6 +210,8 @@ static void write_argmax(CornuCText *to, const CornuCCall *call)
     cornu__c_close(to, 1);
 }
 
-const CornuCRule *const cornu__reduce_sum_c = &(const CornuCRule){ .write = write_reduce, .strided = 1, .any = true };
-const CornuCRule *const cornu__reduce_max_c = &(const CornuCRule){ .write = write_reduce, .strided = 1, .any = true };
+const CornuCRule *const cornu__reduce_sum_c =
+    &(const CornuCRule){ .write = write_reduce, .strided = 1, .any = true };
+const CornuCRule *const cornu__reduce_max_c =
+    &(const CornuCRule){ .write = write_reduce, .strided = 1, .any = true };
 const CornuCRule *const cornu__argmax_c = &(const CornuCRule){ .write = write_argmax, .strided = 1 };

@@ -99,9 +99,9 @@ typedef struct CornuCCall {
 
 typedef void CornuCWrite(CornuCText *to, const CornuCCall *call);
 
-/* An op's rule. One without `write` is elementwise, and `formula` its value in C: of the operands a,
- * b and c, or x alone, and the number n among its attributes, with numbers and functions of double,
- * which become those of float. `holds` is the comparison among the attributes. */
+/* An op's rule. One without `write` is elementwise, and `formula` its value in C: of the operands
+ * a, b and c, or x alone, and the number n among its attributes, with numbers and functions of
+ * double, which become those of float. `holds` is the comparison among the attributes. */
 typedef struct {
     CornuCWrite *write;
     const char  *formula;
@@ -136,7 +136,7 @@ CornuStatus cornu__c_section(CornuCSection *section, CornuCSource *source, Cornu
                              const CornuCCalls *how);
 CornuStatus cornu__c_write_section(CornuCSection *section, CornuCText *calls);
 void        cornu__c_section_free(CornuCSection *section);
-/* Memory of the section that is no value of the program. */
+/* Memory of the section beside the values of the program. */
 CornuStatus cornu__c_extra(CornuCSection *section, CornuType type, CornuValue *out);
 
 /* ---- Scans (scan.c): the section of a body, and its memory ---- */

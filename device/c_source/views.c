@@ -3,6 +3,15 @@
 
 #include "source_internal.h"
 
+bool cornu__c_is_read(const CornuProgram *program, CornuValue value)
+{
+    for (int i = 0; i < program->operand_count; i++)
+        if (program->operands[i] == value) return true;
+    for (int i = 0; i < program->output_count; i++)
+        if (program->outputs[i].value == value) return true;
+    return false;
+}
+
 CornuCView cornu__c_dense(CornuValue root, CornuShape shape)
 {
     CornuCView view = { .root = root };

@@ -165,7 +165,8 @@ static void write_average_pool2d_grad(CornuCText *to, const CornuCCall *call)
     close_outputs(to);
 }
 
-const CornuCRule *const cornu__max_pool2d_c = &(const CornuCRule){ .write = write_max_pool2d, .skips = true };
+const CornuCRule *const cornu__max_pool2d_c =
+    &(const CornuCRule){ .write = write_max_pool2d, .skips = true };
 const CornuCRule *const cornu__max_pool2d_grad_c =
     &(const CornuCRule){ .write = write_max_pool2d_grad };
 const CornuCRule *const cornu__average_pool2d_c =

@@ -1,7 +1,7 @@
 /*
  * A loop as machines without an operating system have it: a picture comes, the network says which
- * digit it is, and where somebody corrects it, it learns. Nothing is allocated. What is of the board
- * is in board.h.
+ * digit it is, and where somebody corrects it, it learns. Nothing is allocated. board.h has what is
+ * of the board.
  *
  *     cornu compile digits.keras -o digits.c --train --batch-size 1 --optimizer sgd
  */

@@ -1,8 +1,8 @@
 /*
  * A model as C source: one .c file and its header, C99 and C++17, for machines without an operating
  * system. Nothing is allocated and nothing global written; what the functions need beside their
- * arguments are <stdint.h>, <stddef.h> and a few functions of <math.h>, each behind a macro that can
- * name another one.
+ * arguments are <stdint.h>, <stddef.h> and a few functions of <math.h>, each behind a macro that
+ * can name another one.
  *
  *     cornu_compile_to_c(model, "digits.c")
  *
@@ -11,9 +11,9 @@
  *     extern const digits_weights digits_trained;         constants: on a controller, in flash
  *     void digits_predict(const digits_weights *weights, void *scratch, const float *x, float *y);
  *
- * `scratch` has DIGITS_SCRATCH_BYTES, aligned to 8. The numbers are those of cornu_predict, but that
- * sums may be added in another order, and that <math.h> is the machine's. With .train, of a model
- * that is compiled,
+ * `scratch` has DIGITS_SCRATCH_BYTES, aligned to 8. The numbers are those of cornu_predict, but
+ * that sums may be added in another order, and that <math.h> is the machine's. With .train, of a
+ * model that is compiled,
  *
  *     void digits_init(digits_state *state);
  *     void digits_step(digits_state *state, void *scratch, const float *x, const int32_t *y);
@@ -45,10 +45,10 @@ typedef struct {
 } CornuCompileToCConfig;
 
 /* Both files appear whole or not at all.
- *   CORNU_ERR_ARGUMENT      a model that is not built, or with .train not compiled; a path that does
- *                           not end in .c, a name that is no identifier
+ *   CORNU_ERR_ARGUMENT      a model that is not built, or with .train not compiled; a path that
+ *                           does not end in .c, a name that cannot be an identifier
  *   CORNU_ERR_SHAPE         extents that the model leaves open
- *   CORNU_ERR_UNSUPPORTED   an op or dtype that has no C source, named with its layer; a layer whose
+ *   CORNU_ERR_UNSUPPORTED   an op or dtype without C source, named with its layer; a layer whose
  *                           state goes on from batch to batch
  *   CORNU_ERR_FILE          a file that cannot be written */
 CornuStatus cornu_compile_to_c_from(const CornuCompileToCConfig *config);
@@ -56,8 +56,8 @@ CornuStatus cornu_compile_to_c_from(const CornuCompileToCConfig *config);
     cornu_compile_to_c_from(&(CornuCompileToCConfig){ .unset = 0, __VA_ARGS__ })
 
 /*
- * A model of 8 bits likewise, with the bits of cornu_int8_predict_integers; name NULL is that of the
- * file. `x` and `y` are int8, of one row; SCALE and ZERO of both are in the header.
+ * A model of 8 bits likewise, with the bits of cornu_int8_predict_integers; name NULL is that of
+ * the file. `x` and `y` are int8, of one row; SCALE and ZERO of both are in the header.
  *
  *     void digits_predict(void *scratch, const int8_t *x, int8_t *y);
  *

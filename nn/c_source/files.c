@@ -11,9 +11,9 @@ CornuStatus cornu__c_names(const char *path, const char *name, char prefix[CORNU
     char         stem[CORNU_C_NAME];
     base = base ? base + 1 : path;
     const size_t length = strlen(base);
-    if (length < 3 || strcmp(base + length - 2, ".c") != 0)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: expected the name of a file that ends in .c",
-                           path);
+    if (length < 3 || strcmp(base + length - 2, ".c") != 0 || strpbrk(base, "\"\\\n"))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: expected the name of a file that ends in .c, "
+                           "without quotes and backslashes", path);
     snprintf(stem, sizeof stem, "%.*s", (int)(length - 2), base);
     cornu__c_identifier(prefix, CORNU_C_NAME - 16, name ? name : stem);
     if (!*prefix || (name && strcmp(name, prefix) != 0))
@@ -53,8 +53,8 @@ void cornu__c_begin_source(FILE *to, const char *prefix, const char *header)
     fprintf(to, "/*\n * A model as C, written by Cornu %s: its layers in the order of the calls at "
             "the end.\n * Compile it with -O3, and -march=native for this machine.\n */\n"
             "#include \"%s\"\n\n", CORNU_VERSION, header);
-    fprintf(to, "#if defined __cplusplus || !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L\n"
-            "#define %s_RESTRICT __restrict\n#else\n#define %s_RESTRICT restrict\n#endif\n\n",
+    fprintf(to, "#if defined __cplusplus || !defined __STDC_VERSION__ || "
+            "__STDC_VERSION__ < 199901L\n#define %s_RESTRICT __restrict\n#else\n#define %s_RESTRICT restrict\n#endif\n\n",
             prefix, prefix);
 }
 

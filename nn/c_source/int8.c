@@ -1,4 +1,4 @@
-/* A model of 8 bits as C: each operator a function with its constants, in the order of the graph. */
+/* A model of 8 bits as C: each operator a function with its constants, in the graph's order. */
 #include "../lite/quantize_internal.h"
 #include "int8_internal.h"
 
@@ -64,13 +64,14 @@ static CornuStatus place(CornuCInt8 *c)
         c->lives[graph->outputs[i].tensor].last = graph->operator_count;
     CORNU__TRY(cornu__c_place(c->lives, graph->tensor_count, &c->scratch));
     for (int t = 0; t < graph->tensor_count; t++) {
-        if (graph->tensors[t].data) snprintf(c->at[t], sizeof c->at[t], "%s_tensor_%d", c->prefix, t);
+        if (graph->tensors[t].data)
+            snprintf(c->at[t], sizeof c->at[t], "%s_tensor_%d", c->prefix, t);
         else snprintf(c->at[t], sizeof c->at[t], "(%s *)(void *)(s + %zu)",
                       type_of(&graph->tensors[t]), c->lives[t].offset);
     }
     for (int i = 0; i < graph->input_count; i++)
-        snprintf(c->at[graph->inputs[i].tensor], sizeof *c->at, graph->input_count > 1 ? "x%d" : "x",
-                 i);
+        snprintf(c->at[graph->inputs[i].tensor], sizeof *c->at,
+                 graph->input_count > 1 ? "x%d" : "x", i);
     return CORNU_OK;
 }
 

@@ -47,7 +47,8 @@ static const struct { const char *name, *text; } functions[] = {
       "}\n\n" },
     { "softmax",
       "/* exps[d]: exp of an element that is d less than the largest, in 2^-31; -1: 0. */\n"
-      "static inline void P_softmax(const int32_t *exps, ptrdiff_t depth, const int8_t *x, int8_t *y)\n"
+      "static inline void P_softmax(const int32_t *exps, ptrdiff_t depth, const int8_t *x,\n"
+      "                             int8_t *y)\n"
       "{\n"
       "    int8_t most = -128;\n"
       "    uint32_t sum = 0;\n"
@@ -66,8 +67,8 @@ static const struct { const char *name, *text; } functions[] = {
       "    scale = P_raised(scale, 1);\n"
       "    for (ptrdiff_t i = 0; i < depth; i++) {\n"
       "        const int32_t e = exps[most - x[i]];\n"
-      "        y[i] = P_clamp((e < 0 || shift > 31 ? 0 : P_shift(P_product(scale, e), shift)) - 128,\n"
-      "                       -128, 127);\n"
+      "        const int32_t to = e < 0 || shift > 31 ? 0 : P_shift(P_product(scale, e), shift);\n"
+      "        y[i] = P_clamp(to - 128, -128, 127);\n"
       "    }\n"
       "}\n\n" },
 };

@@ -67,7 +67,10 @@ static void dense(int rank, const int64_t *extents, int64_t *strides)
     }
 }
 
-static int64_t count_of(const CornuLiteTensor *tensor) { return cornu__lite_count(tensor->shape, 1); }
+static int64_t count_of(const CornuLiteTensor *tensor)
+{
+    return cornu__lite_count(tensor->shape, 1);
+}
 
 /* ---- Products ---- */
 
@@ -519,7 +522,8 @@ static void write_resize(CornuCInt8 *c, const CornuLiteStep *step)
                        (long long)out_extents[d]);
         for (int64_t i = 0; i < out_extents[d]; i++)
             cornu__c_print(to, "%s%lld", i ? ", " : "",
-                           (long long)cornu__int8_nearest(i, in_extents[d], out_extents[d], o->align_corners,
+                           (long long)cornu__int8_nearest(i, in_extents[d], out_extents[d],
+                                                          o->align_corners,
                                                           o->half_pixel_centers));
         cornu__c_print(to, " };\n");
     }
@@ -527,9 +531,9 @@ static void write_resize(CornuCInt8 *c, const CornuLiteStep *step)
     open_loop(to, "i", out_extents[0]);
     open_loop(to, "j", out_extents[1]);
     cornu__c_print(to, "for (ptrdiff_t f = 0; f < %lld; f++)\n", (long long)w->in_channels);
-    cornu__c_print(to, "    out[(i * %lld + j) * %lld + f] = in[(rows[i] * %lld + columns[j]) * %lld "
-                   "+ f];\n", (long long)out_extents[1], (long long)w->in_channels, (long long)in_extents[1],
-                   (long long)w->in_channels);
+    cornu__c_print(to, "    out[(i * %lld + j) * %lld + f] = in[(rows[i] * %lld + columns[j]) * "
+                   "%lld + f];\n", (long long)out_extents[1], (long long)w->in_channels,
+                   (long long)in_extents[1], (long long)w->in_channels);
     close_loops(to, 3);
 }
 

@@ -212,7 +212,7 @@ static CornuStatus name_operands(CornuCModel *c, CornuCFunction *f)
 
 /* ---- The model ---- */
 
-/* A learning rate is no state of a step, but whoever trains may change it. */
+/* A step does not change a learning rate, but whoever trains may. */
 static bool is_rate(const CornuCVariable *variable)
 {
     return strstr(variable->name, "learning_rate") != NULL;

@@ -227,7 +227,7 @@ static CornuStatus write_init(FILE *to, const CornuCModel *c)
     return CORNU_OK;
 }
 
-/* What a state begins with that is no single number. */
+/* What a state begins with, where elements differ. */
 static CornuStatus write_beginnings(FILE *to, const CornuCModel *c)
 {
     for (int i = 0; i < c->variable_count; i++) {
@@ -249,7 +249,8 @@ static void write_bytes(FILE *to, const CornuCModel *c)
     const char *p = c->prefix;
     fprintf(to, "void %s_save(const %s_state *state, unsigned char *bytes)\n{\n", p, p);
     fprintf(to, "    const unsigned char *from = (const unsigned char *)&state->weights;\n");
-    fprintf(to, "    for (size_t i = 0; i < sizeof state->weights; i++) bytes[i] = from[i];\n}\n\n");
+    fprintf(to, "    for (size_t i = 0; i < sizeof state->weights; i++) bytes[i] = from[i];\n"
+                "}\n\n");
     fprintf(to, "void %s_load(%s_state *state, const unsigned char *bytes)\n{\n", p, p);
     fprintf(to, "    unsigned char *to = (unsigned char *)&state->weights;\n");
     fprintf(to, "    for (size_t i = 0; i < sizeof state->weights; i++) to[i] = bytes[i];\n}\n");

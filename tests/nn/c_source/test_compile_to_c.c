@@ -325,7 +325,7 @@ static void test_refusals(void **state)
                    (CornuCompileToCConfig){ 0 }, CORNU_ERR_UNSUPPORTED, "narrow: ");
 }
 
-/* A length for what is left open, and names that are no identifiers. */
+/* A length for what is left open, and names that cannot be identifiers. */
 static void test_names_and_extents(void **state)
 {
     (void)state;

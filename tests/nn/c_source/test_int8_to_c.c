@@ -66,7 +66,8 @@ static CornuModel *moved(void)
 static void compile_both(const char *name, CornuInt8Model *small)
 {
     static const char *const flags[] = {
-        "cc -std=c99 -O1 -fsanitize=undefined -fno-sanitize-recover=all -shared -fPIC -o '%s/%s.so'",
+        "cc -std=c99 -O1 -fsanitize=undefined -fno-sanitize-recover=all -shared -fPIC "
+        "-o '%s/%s.so'",
         "c++ -std=c++17 -x c++ -c -o '%s/%s.o'", "clang -std=c99 -c -o '%s/%s.o'"
     };
     char path[FILES_PATH + 80], command[2048];
@@ -156,8 +157,8 @@ static void *compile_operators(Golden *golden)
     }
     assert_int_equal(fclose(all), 0);
     snprintf(command, sizeof command, "cd '%s' && cc -std=c99 -Wall -Wextra -Wconversion -Werror "
-             "-fsanitize=undefined -fno-sanitize-recover=all -shared -fPIC operators.c -o operators.so",
-             folder);
+             "-fsanitize=undefined -fno-sanitize-recover=all -shared -fPIC operators.c "
+             "-o operators.so", folder);
     if (system(command) != 0) fail_msg("%s", command);
     snprintf(path, sizeof path, "%s/operators.so", folder);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
