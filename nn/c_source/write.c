@@ -1,6 +1,8 @@
 /* The .c file and its header. Both are written under temporary names first. */
 #include <ctype.h>
+#include <math.h>
 
+#include "../../device/text/print.h"
 #include "c_source_internal.h"
 
 static size_t bytes_of(const CornuCModel *c, CornuCPlaceOf where)
@@ -137,10 +139,19 @@ static CornuStatus write_values(FILE *to, const CornuCVariable *v)
     if (!values.data) return CORNU_ERR_MEMORY;
     CornuStatus status = cornu_variable_read(v->variable, values);
     for (int64_t i = 0; i < count && !status; i++) {
+        const double number = cornu_array_get(values, i);
+        char         plain[40];
+        if (i) fputc(',', to);
+        fputs(i % 8 == 0 ? "\n    " : " ", to);
+        if (v->type.dtype == CORNU_F32 && isfinite(number)) {   /* there may be millions */
+            cornu__format(plain, sizeof plain, "%.9g", number);
+            fputs(plain, to);
+            fputs(strpbrk(plain, ".e") ? "f" : ".0f", to);
+            continue;
+        }
         text.size = 0;
-        cornu__c_number(&text, v->type.dtype, cornu_array_get(values, i));
-        fprintf(to, "%s%s%s", i ? "," : "", i % 8 == 0 ? "\n    " : " ",
-                text.text ? text.text : "0");
+        cornu__c_number(&text, v->type.dtype, number);
+        fputs(text.text ? text.text : "0", to);
         status = text.status;
     }
     if (count == 0) fprintf(to, "0");
