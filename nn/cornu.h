@@ -118,6 +118,7 @@
 #include "training/check_gradients.h"
 #include "training/fit.h"
 #include "training/generate.h"
+#include "training/generator.h"
 #include "training/history.h"
 #include "training/pipeline_parallel.h"
 #include "training/progbar_logger.h"

@@ -155,6 +155,21 @@ static bool is_made(const CornuLayer *layer, CornuTensor *const *out)
     return false;
 }
 
+/* All outputs for the inputs as they were given, and converted. */
+static CornuTensor *compute(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                            CornuTensor *const *given, int in_count, CornuTensor **out)
+{
+    const CornuLayerClass *kind = layer->kind;
+    CornuCall              own = *call;
+    if (CORNU__FULL(call->past != NULL, false)) {
+        if (kind->continues) return kind->continues(layer, call, given, in_count, out);
+        if (cornu__layer_check_steps(layer, call, in, in_count)) return cornu__null();
+        own.past = NULL;   /* inner layers see steps as this one passes them on */
+    }
+    return kind->call_many ? kind->call_many(layer, &own, given, in_count, out)
+                           : kind->call(layer, &own, given[0]);
+}
+
 /* Sets all outputs and their masks; returns the first output. */
 static CornuTensor *record(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                            int in_count, CornuTensor *const *masks, CornuTensor **out,
@@ -175,8 +190,7 @@ static CornuTensor *record(CornuLayer *layer, const CornuCall *call, CornuTensor
     else if (kind->mask) out_masks[0] = kind->mask(layer, call, given[0]);
     for (int i = 1; kind->masked_outputs && i < kind->masked_outputs(layer); i++)
         out_masks[i] = out_masks[0];
-    out[0] = kind->call_many ? kind->call_many(layer, call, given, in_count, out)
-                             : kind->call(layer, call, given[0]);
+    out[0] = compute(layer, call, in, given, in_count, out);
     const bool  made = is_made(layer, out);
     CornuStatus status = CORNU_OK;
     for (int i = 0; made && !status && i < cornu_layer_outputs(layer); i++) {

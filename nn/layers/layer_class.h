@@ -33,6 +33,8 @@ typedef struct CornuCall {
     const struct CornuDescription *description; /* internal: what weights and arrays are read as */
     const struct CornuReplaced    *replaced;    /* internal: weights that have other values */
     bool         microbatch; /* the rows are some of a batch, whose others come before and after */
+    const struct CornuPast *past; /* internal: x is the next steps of sequences, what earlier ones
+                                left is in here; NULL: x is whole sequences */
     CornuTensor **loss;      /* where cornu_layer_add_loss accumulates; NULL: not needed */
 } CornuCall;
 
@@ -130,6 +132,13 @@ typedef struct {
     CornuTensor *(*call_many)(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                               int in_count, CornuTensor **out);
     int (*outputs)(const CornuLayer *layer);
+
+    /* Internal, in place of call and call_many where call->past is set, of a generator
+     * (training/generator.h): records the next steps of sequences, axis 1 of all operands, and keeps
+     * what later ones need (steps/past_internal.h). NULL: the layer acts on each step alone, which
+     * is found out from the ops that it records; one that does not is refused. */
+    CornuTensor *(*continues)(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                              int in_count, CornuTensor **out);
 
     /* In place of the trace of call that infers the types of the outputs: for layers that know
      * them. Only such a layer may have tensors whose axis 0 is not the batch; the unknown extents

@@ -87,6 +87,11 @@ CornuStatus cornu__layer_add_lora(CornuLayer *layer);
 CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_count,
                                CornuType *out);
 
+/* Of a call of a generator's step: CORNU_ERR_UNSUPPORTED if a step of the outputs, axis 1 as of the
+ * inputs, depends on others of the inputs, or on how many there are. */
+CornuStatus cornu__layer_check_steps(CornuLayer *layer, const CornuCall *call,
+                                     CornuTensor *const *in, int in_count);
+
 /* "bidirectional/forward_lstm/lstm_cell/kernel"; the caller frees it. NULL: out of memory. */
 char *cornu__layer_path(const CornuLayer *layer, const char *name);
 

@@ -7,11 +7,14 @@
  */
 #include "../../device/rows/rows.h"
 #include "../../tensor/graph_internal.h"
-#include "layer_internal.h"
+#include "steps/past_internal.h"
 
-/* What stands for the unknown extents of operands: axis 0, and others. */
+#include <stdio.h>
+
+/* What stands for the unknown extents of operands: axis 0, and others. `steps`, unless 0, for axis 1
+ * of all operands, of one row each. */
 typedef struct {
-    int64_t rows, unknown;
+    int64_t rows, unknown, steps;
 } Numbers;
 
 /* A trace of a layer and its results. */
@@ -33,9 +36,19 @@ static CornuTensor *array_of(void *context, CornuArray array)
     return cornu__graph_parameter(context, array.type);
 }
 
+/* An operand of one row: the parameter, *steps, has its axis 1 as axis 0. */
+static CornuTensor *of_steps(CornuGraph *graph, CornuType type, CornuTensor **steps)
+{
+    const CornuShape row = type.shape;
+    type.shape.rank--;
+    for (int i = 0; i < type.shape.rank; i++) type.shape.extent[i] = row.extent[i + 1];
+    return cornu_op_reshape(*steps = cornu__graph_parameter(graph, type), row);
+}
+
 static CornuStatus record(CornuLayer *layer, const CornuType *in, int in_count, Numbers numbers,
                           Trace *trace)
 {
+    CornuTensor *x[CORNU_MAX_LAYER_TENSORS];
     CornuGraph *graph = trace->graph;
     if (!graph) return cornu_error_take();
     CornuTensor *scalar = cornu__graph_parameter(graph, cornu_scalar(CORNU_I64));
@@ -49,10 +62,11 @@ static CornuStatus record(CornuLayer *layer, const CornuType *in, int in_count, 
         for (int k = 0; k < type.shape.rank; k++)
             if (type.shape.extent[k] == CORNU_NONE)
                 type.shape.extent[k] = k == 0 ? numbers.rows : numbers.unknown;
-        trace->in[i] = cornu__graph_parameter(graph, type);
+        if (numbers.steps) type.shape.extent[1] = numbers.steps;
+        x[i] = numbers.steps ? of_steps(graph, type, &trace->in[i])
+                             : (trace->in[i] = cornu__graph_parameter(graph, type));
     }
-    cornu_layer_call_many(layer, &call, trace->in, in_count, trace->out,
-                          cornu_layer_outputs(layer));
+    cornu_layer_call_many(layer, &call, x, in_count, trace->out, cornu_layer_outputs(layer));
     return cornu_error_take();
 }
 
@@ -128,7 +142,7 @@ static CornuStatus trace_row(CornuLayer *layer, const CornuType *in, int in_coun
         row[i] = in[i];
         row[i].shape.extent[0] = 1;
     }
-    CORNU__TRY(with_trace(layer, row, in_count, (Numbers){ 1, unknown }, read_types, out));
+    CORNU__TRY(with_trace(layer, row, in_count, (Numbers){ 1, unknown, 0 }, read_types, out));
     return check_rows(layer, in, in_count, out);
 }
 
@@ -217,7 +231,8 @@ static CornuStatus then_second(CornuLayer *layer, const Trace *first, void *cont
 static CornuStatus trace_alike(CornuLayer *layer, const CornuType *in, int in_count,
                                int64_t unknown, CornuType *out)
 {
-    const Numbers numbers = { unknown, unknown }, others = { 2 * unknown, 2 * unknown };
+    const Numbers numbers = { unknown, unknown, 0 };
+    const Numbers others = { 2 * unknown, 2 * unknown, 0 };
     CornuType     other[CORNU_MAX_LAYER_TENSORS];
     CORNU__TRY(with_trace(layer, in, in_count, numbers, read_types, out));
     CORNU__TRY(with_trace(layer, in, in_count, others, read_types, other));
@@ -232,12 +247,13 @@ static CornuStatus trace_any_axis(CornuLayer *layer, const CornuType *in, int in
     for (size_t i = 0; i < sizeof row_counts / sizeof *row_counts; i++) {
         const int64_t *rows = row_counts[i];
         Compared compared = { .in = in, .in_count = in_count, .out = out,
-                              .numbers = { rows[0], unknown }, .others = { rows[1], unknown } };
+                              .numbers = { rows[0], unknown, 0 },
+                              .others = { rows[1], unknown, 0 } };
         CornuStatus status = with_trace(layer, in, in_count, compared.numbers, then_second,
                                         &compared);
         if (!status && !has_unknown(in, in_count, 1)) return CORNU_OK;
         if (!status)
-            status = with_trace(layer, in, in_count, (Numbers){ rows[0], 2 * unknown },
+            status = with_trace(layer, in, in_count, (Numbers){ rows[0], 2 * unknown, 0 },
                                 read_types, other);
         if (!status) return compare(layer, out, other);
         if (!failure.status) cornu__failure_keep(&failure, status);
@@ -246,6 +262,103 @@ static CornuStatus trace_any_axis(CornuLayer *layer, const CornuType *in, int in
     if (!trace_alike(layer, in, in_count, unknown, out)) return CORNU_OK;
     if (!trace_rows_apart(layer, in, in_count, unknown, out)) return CORNU_OK;
     return cornu__failure_tell(&failure);
+}
+
+/* ---- Layers that act on each step alone ---- */
+
+/* Primes, so that no other extent is a multiple of one by accident. */
+enum { STEPS = 13, OTHER_STEPS = 17 };
+
+typedef struct {
+    const CornuType *in;
+    int              in_count;
+    CornuProgram    *program;  /* what the results of the first trace need */
+    CornuText        why;      /* "": each step is computed alone */
+} Stepwise;
+
+/* The results (1, T, …) with their steps as axis 0; false for others. */
+static bool results_by_steps(const CornuLayer *layer, const Trace *trace, int64_t steps,
+                             CornuTensor **results)
+{
+    for (int i = 0; i < cornu_layer_outputs(layer); i++) {
+        CornuShape shape = cornu_tensor_shape(trace->out[i]);
+        if (shape.rank < 2 || shape.extent[1] != steps) return false;
+        shape.rank--;
+        for (int k = 0; k < shape.rank; k++) shape.extent[k] = shape.extent[k + 1];
+        shape.extent[shape.rank] = 0;
+        if (!(results[i] = cornu_op_reshape(trace->out[i], shape))) return false;
+    }
+    return true;
+}
+
+static CornuStatus say(Stepwise *stepwise, const char *why, const char *op)
+{
+    snprintf(stepwise->why.text, sizeof stepwise->why.text, "%s%s%.40s%s", why, op ? " (" : "",
+             op ? op : "", op ? ")" : "");
+    return CORNU_OK;
+}
+
+static CornuStatus then_count_steps(CornuLayer *layer, const Trace *second, void *context)
+{
+    Stepwise    *stepwise = context;
+    CornuTensor *results[CORNU_MAX_LAYER_TENSORS];
+    if (!results_by_steps(layer, second, OTHER_STEPS, results))
+        return say(stepwise, "gives no step for each of theirs", NULL);
+    CornuProgram *program = cornu__graph_lowered(second->graph, results,
+                                                 cornu_layer_outputs(layer));
+    if (!program) return cornu_error_take();
+    const CornuProgramOp *op = cornu__rows_counted(stepwise->program, program);
+    if (op) say(stepwise, "computes with the number of steps", cornu_program_op_name(op));
+    cornu_program_free(program);
+    return CORNU_OK;
+}
+
+static CornuStatus then_look_at_steps(CornuLayer *layer, const Trace *first, void *context)
+{
+    Stepwise      *stepwise = context;
+    CornuRowsFound found = { .independent = false };
+    CornuTensor   *results[CORNU_MAX_LAYER_TENSORS];
+    CornuValue     values[CORNU_MAX_LAYER_TENSORS];
+    const int      count = cornu_layer_outputs(layer);
+    if (!results_by_steps(layer, first, STEPS, results))
+        return say(stepwise, "gives no step for each of theirs", NULL);
+    const CornuProgram *program = first->graph->program;
+    bool *of_steps = cornu__allocate((size_t)program->input_count + 1, sizeof *of_steps);
+    if (!of_steps) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < stepwise->in_count; i++)
+        of_steps[program->values[first->in[i]->value].index] = true;
+    for (int i = 0; i < count; i++) values[i] = results[i]->value;
+    const CornuStatus status = cornu__rows_find(program, STEPS, of_steps, values, count, &found);
+    cornu__release(of_steps);
+    if (status) return status;
+    if (!found.independent)
+        return say(stepwise, "computes along the steps",
+                   found.mixed_by ? cornu_program_op_name(found.mixed_by) : NULL);
+    stepwise->program = cornu__graph_lowered(first->graph, results, count);
+    if (!stepwise->program) return cornu_error_take();
+    const CornuStatus counted = with_trace(layer, stepwise->in, stepwise->in_count,
+                                           (Numbers){ 1, 1, OTHER_STEPS }, then_count_steps,
+                                           stepwise);
+    cornu_program_free(stepwise->program);
+    return counted;
+}
+
+/* As rows of a batch are looked at: with one row the steps are the first axis. */
+CornuStatus cornu__layer_check_steps(CornuLayer *layer, const CornuCall *call,
+                                     CornuTensor *const *in, int in_count)
+{
+    CornuType types[CORNU_MAX_LAYER_TENSORS];
+    Stepwise  stepwise = { .in = types, .in_count = in_count };
+    if (call->past->checked) return CORNU_OK;
+    for (int i = 0; i < in_count; i++) {
+        types[i] = cornu_tensor_type(in[i]);
+        if (types[i].shape.rank < 2) return cornu__past_refuse(layer, "gets a tensor without steps");
+        types[i].shape.extent[0] = 1;
+    }
+    CornuStatus status = with_trace(layer, types, in_count, (Numbers){ 1, 1, STEPS },
+                                    then_look_at_steps, &stepwise);
+    if (status == CORNU_ERR_MEMORY || (!status && !stepwise.why.text[0])) return status;
+    return cornu__past_refuse(layer, status ? cornu_error_message() : stepwise.why.text);
 }
 
 /* ---- All layers ---- */

@@ -533,7 +533,9 @@ static CornuTensor *call_masked(CornuLayer *layer, const CornuCall *call, CornuT
         types[i] = cornu_tensor_type(in[i]);
         types[i].shape.extent[0] = CORNU_NONE;
     }
-    if (cornu__model_check_inputs(model, types, in_count)) return cornu__null();
+    /* A generator gives it some steps of sequences, in place of whole ones. */
+    if (!CORNU__FULL(call->past != NULL, false) &&
+        cornu__model_check_inputs(model, types, in_count)) return cornu__null();
     return cornu__model_call_layers(model, call, in, masks, out, out_masks);
 }
 

@@ -75,6 +75,7 @@ const CornuLayerClass cornu__group_query_attention_class = {
     .class_name = "GroupQueryAttention", .size = sizeof(GroupedQuery),
     .build_many = grouped_query_attention_build,
     .call_many = cornu__heads_call, .outputs = cornu__heads_outputs,
+    .continues = CORNU__FULL(cornu__heads_continue, NULL),
     .keras = &(const CornuKerasClass){
         .label = "grouped_query_attention",
         CORNU__TRAINED(fields, GroupedQuery, grouped_query_attention_resolve),

@@ -1,6 +1,7 @@
 /* Attention with several heads: weights, masks, the products. Source:
  * keras/src/layers/attention/multi_head_attention.py, grouped_query_attention.py. */
 #include "../../../tensor/functions/functions_internal.h"
+#include "../steps/past_internal.h"
 #include "heads_internal.h"
 
 #include <math.h>
@@ -300,6 +301,52 @@ static CornuTensor *attended(CornuLayer *layer, const CornuCall *call, CornuTens
                                       cornu_op_transpose(v, heads_first)), heads_first);
 }
 
+/* The linear map of the results y (B, T, N, V), after the gate of the query. */
+static CornuTensor *output_of(CornuLayer *layer, const CornuCall *call, CornuTensor *query,
+                              CornuTensor *y)
+{
+    if (((CornuHeads *)layer)->config.use_gate) {
+        CornuTensor *gate = mapped(layer, call, MAP_GATE, query, 1.0, layer->compute);
+        y = cornu_op_multiply(y, cornu_op_sigmoid(gate));
+    }
+    return mapped(layer, call, MAP_OUTPUT, y, 1.0, layer->result);
+}
+
+/* Query, key and value of `in`, each (B, T, heads, n). */
+static void map_inputs(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                       int in_count, CornuTensor *to[3])
+{
+    const CornuMultiHeadAttentionConfig *config = &((CornuHeads *)layer)->config;
+    CornuTensor *value = in_count > VALUE ? in[VALUE] : in[QUERY];
+    CornuTensor *key = in_count > KEY ? in[KEY] : value;
+    const double root = sqrt((double)config->key_dim);
+    to[0] = mapped(layer, call, MAP_QUERY, in[QUERY], 1.0 / root, layer->compute);
+    to[1] = mapped(layer, call, MAP_KEY, key, 1.0, layer->compute);
+    to[2] = mapped(layer, call, MAP_VALUE, value, 1.0, layer->compute);
+}
+
+/* Keys and values of earlier steps are kept. */
+CornuTensor *cornu__heads_continue(CornuLayer *layer, const CornuCall *call,
+                                   CornuTensor *const *in, int in_count, CornuTensor **out)
+{
+    const CornuMultiHeadAttentionConfig *config = &((CornuHeads *)layer)->config;
+    bool         masked = in_count > MASK;
+    CornuTensor *qkv[3];
+    for (int i = 0; i < in_count; i++) masked |= call->masks[i] != NULL;
+    const char *why = !config->use_causal_mask            ? "is not causal (use_causal_mask)"
+                      : masked                            ? "gets a mask"
+                      : config->return_attention_scores   ? "returns scores"
+                      : cornu_tensor_shape(in[QUERY]).rank != 3
+                          ? "attends along other axes than that of the steps" : NULL;
+    if (why && cornu__past_refuse(layer, why)) return cornu__null();
+    map_inputs(layer, call, in, in_count, qkv);
+    CornuTensor   *k = cornu__past_join(call, qkv[1]), *v = cornu__past_join(call, qkv[2]);
+    CornuAttention how = { .causal = true, .window = config->sliding_window };
+    if (!call->past->begins)
+        how = (CornuAttention){ .mask = cornu__past_mask(call, config->sliding_window) };
+    return out[0] = output_of(layer, call, in[QUERY], cornu_op_attention(qkv[0], k, v, &how, NULL));
+}
+
 CornuTensor *cornu__heads_call(CornuLayer *layer, const CornuCall *call, CornuTensor *const *given,
                                int in_count, CornuTensor **out)
 {
@@ -311,29 +358,21 @@ CornuTensor *cornu__heads_call(CornuLayer *layer, const CornuCall *call, CornuTe
     CornuTensor *in[CORNU_HEADS_INPUTS] = { NULL };
     if (!sequences(&layout, call, given, in_count, in)) return NULL;
     const int    of_value = in_count > VALUE ? VALUE : QUERY;
-    CornuTensor *query = in[QUERY], *value = in[of_value];
-    CornuTensor *key = in_count > KEY ? in[KEY] : value;
     const bool   scores = config->return_attention_scores;
     const bool   fused = shape.rank == 3 && config->dropout == 0.0 && !scores;
-    const double root = sqrt((double)config->key_dim);
-    CornuTensor *q = mapped(layer, call, MAP_QUERY, query, 1.0 / root, layer->compute);
-    CornuTensor *k = mapped(layer, call, MAP_KEY, key, 1.0, layer->compute);
-    CornuTensor *v = mapped(layer, call, MAP_VALUE, value, 1.0, layer->compute);
-    CornuTensor *mask = mask_of(self, call, &layout, given, in_count), *y, *p = NULL;
+    CornuTensor *qkv[3], *y, *p = NULL;
+    map_inputs(layer, call, in, in_count, qkv);
+    CornuTensor *mask = mask_of(self, call, &layout, given, in_count);
     const bool   drops = call->training && config->dropout > 0.0;
     const bool   never_empty = !mask && !config->sliding_window;   /* each step attends to one */
     if (!scores && !drops && (fused || never_empty))
-        y = cornu_op_attention(q, k, v, &(CornuAttention){ mask, config->use_causal_mask,
-                                                           config->sliding_window }, NULL);
-    else y = attended(layer, call, q, k, v, mask, fused, shape.extent[0], &p);
+        y = cornu_op_attention(qkv[0], qkv[1], qkv[2],
+                               &(CornuAttention){ mask, config->use_causal_mask,
+                                                  config->sliding_window }, NULL);
+    else y = attended(layer, call, qkv[0], qkv[1], qkv[2], mask, fused, shape.extent[0], &p);
     if (scores)
         out[1] = cornu__attention_scores(&layout, shape, cornu_tensor_shape(given[of_value]),
                                          cornu_op_convert(p, layer->result));
-    if (config->use_gate) {
-        CornuTensor *gate = mapped(layer, call, MAP_GATE, query, 1.0, layer->compute);
-        y = cornu_op_multiply(y, cornu_op_sigmoid(gate));
-    }
-    out[0] = cornu__attention_restored(&layout, shape,
-                                       mapped(layer, call, MAP_OUTPUT, y, 1.0, layer->result));
+    out[0] = cornu__attention_restored(&layout, shape, output_of(layer, call, in[QUERY], y));
     return scores && !out[1] ? NULL : out[0];
 }

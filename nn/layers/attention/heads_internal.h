@@ -23,6 +23,8 @@ CornuStatus cornu__heads_resolve(CornuHeads *self, int64_t key_value_heads);
 CornuStatus  cornu__heads_build(CornuLayer *layer, const CornuShape *given, int in_count);
 CornuTensor *cornu__heads_call(CornuLayer *layer, const CornuCall *call,
                                CornuTensor *const *given, int in_count, CornuTensor **out);
+CornuTensor *cornu__heads_continue(CornuLayer *layer, const CornuCall *call,
+                                   CornuTensor *const *in, int in_count, CornuTensor **out);
 int          cornu__heads_outputs(const CornuLayer *layer);
 
 /* ---- Inputs of many axes (attention_axes.c) ---- */

@@ -47,6 +47,7 @@ static const char *const folders[] = {
 const CornuLayerClass cornu__multi_head_attention_class = {
     .class_name = "MultiHeadAttention", .size = sizeof(CornuHeads),
     .build_many = cornu__heads_build, .call_many = cornu__heads_call,
+    .continues = CORNU__FULL(cornu__heads_continue, NULL),
     .outputs = cornu__heads_outputs, .consumes_masks = true,
     .keras = &(const CornuKerasClass){
         CORNU__TRAINED(fields, CornuHeads, multi_head_attention_resolve), .folders = folders,

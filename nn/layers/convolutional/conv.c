@@ -1,4 +1,5 @@
 /* Conv1D, Conv2D and Conv3D. */
+#include "../steps/past_internal.h"
 #include "convolution_internal.h"
 
 /* One config for all three: the first extents count, as many as there are axes. */
@@ -30,6 +31,25 @@ static CornuTensor *conv_call(CornuLayer *layer, const CornuCall *call, CornuTen
                                  &(CornuConv){ config->padding, config->strides,
                                                config->dilation_rate, config->groups });
     return cornu__activate_channels(layer, call, config->activation, y);
+}
+
+/* The next steps of sequences: a causal convolution reads the last ones before them. */
+static CornuTensor *conv_continue(CornuLayer *layer, const CornuCall *call,
+                                  CornuTensor *const *in, int in_count, CornuTensor **out)
+{
+    const CornuConv3dConfig *config = &((Conv *)layer)->config;
+    const int64_t            before = config->dilation_rate[0] * (config->kernel_size[0] - 1);
+    const char *why = cornu__channels_first(layer)                          ? "has channels first"
+                      : config->strides[0] > 1                              ? "strides over steps"
+                      : before > 0 && config->padding != CORNU_CAUSAL       ? "is not causal" : NULL;
+    (void)in_count;
+    if (why && cornu__past_refuse(layer, why)) return cornu__null();
+    CornuTensor *x = before ? cornu__past_lead(call, in[0], before) : in[0];
+    CornuTensor *y = cornu__conv(x, cornu_layer_read(layer, call, 0),
+                                 cornu__bias(layer, call, config->no_bias, 1),
+                                 &(CornuConv){ CORNU_VALID, config->strides,
+                                               config->dilation_rate, config->groups });
+    return out[0] = cornu__activate_channels(layer, call, config->activation, y);
 }
 
 /* ---- Classes ---- */
@@ -76,7 +96,7 @@ static const CornuField fields_3d[] = FIELDS(CORNU_FIELD_TRIPLE);
 #define COMMON .size = sizeof(Conv), .build = conv_build, .call = conv_call, .mask = cornu__no_mask
 
 const CornuLayerClass cornu__conv1d_class = {
-    .class_name = "Conv1D", COMMON,
+    .class_name = "Conv1D", COMMON, .continues = CORNU__FULL(conv_continue, NULL),
     .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields_1d, Conv, conv_resolve),
                                        .lora = "kernel" },
 };

@@ -1,4 +1,4 @@
-#include "../layer_internal.h"
+#include "../steps/past_internal.h"
 
 typedef CORNU__LAYER(CornuPositionEmbeddingConfig) PositionEmbedding;
 
@@ -25,6 +25,19 @@ static CornuTensor *position_embedding_call(CornuLayer *layer, const CornuCall *
     return cornu_op_broadcast(rows, shape);
 }
 
+/* Of the next steps, whose places their sequences tell. */
+static CornuTensor *position_embedding_continue(CornuLayer *layer, const CornuCall *call,
+                                                CornuTensor *const *in, int in_count,
+                                                CornuTensor **out)
+{
+    CornuPast *past = (CornuPast *)call->past;
+    (void)in_count;
+    past->windowed = true;
+    if (past->begins) return out[0] = position_embedding_call(layer, call, in[0]);
+    CornuTensor *rows = cornu_op_gather(cornu_layer_read(layer, call, 0), past->position);
+    return out[0] = rows ? cornu_op_reshape(rows, cornu_tensor_shape(in[0])) : NULL;
+}
+
 static CornuStatus position_embedding_resolve(CornuLayer *layer)
 {
     CornuPositionEmbeddingConfig *config = &((PositionEmbedding *)layer)->config;
@@ -42,6 +55,7 @@ static const CornuField fields[] = {
 const CornuLayerClass cornu__position_embedding_class = {
     .class_name = "PositionEmbedding", .size = sizeof(PositionEmbedding),
     .build = position_embedding_build, .call = position_embedding_call,
+    .continues = CORNU__FULL(position_embedding_continue, NULL),
     .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, PositionEmbedding,
                                                       position_embedding_resolve) },
 };

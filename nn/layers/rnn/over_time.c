@@ -2,6 +2,7 @@
  * returned. */
 #include <string.h>
 
+#include "../steps/past_internal.h"
 #include "recurrent_internal.h"
 
 bool cornu__is_recurrent(const CornuLayer *layer)
@@ -132,6 +133,36 @@ CornuTensor *cornu__over_time_call(CornuLayer *layer, const CornuCall *call,
     if (h && zeroes) h = zeroed(h, call->mask);
     if (!is_set(layer, "return_sequences")) return cornu__last_step(h, reverse);
     return reverse ? cornu_op_flip(h, 1) : h;
+}
+
+/* The states are those that the steps before left. */
+CornuTensor *cornu__over_time_continue(CornuLayer *layer, const CornuCall *call,
+                                       CornuTensor *const *in, int in_count, CornuTensor **out)
+{
+    CornuLayer    *cell = cornu__cell_of(layer);
+    CornuVariable *states[CORNU_MAX_LAYER_STATES];
+    CornuTensor   *first[CORNU_MAX_LAYER_STATES], *last[CORNU_MAX_LAYER_STATES] = { NULL };
+    CornuTensor   *valid = call->past->valid;
+    CornuCall      own = *call;
+    const char    *why = is_set(layer, "go_backwards")       ? "goes backwards"
+                         : !is_set(layer, "return_sequences") ? "returns the last step alone"
+                         : is_set(layer, "return_state")      ? "returns its states"
+                         : in_count > 1                       ? "is given initial states" : NULL;
+    if (why && cornu__past_refuse(layer, why)) return cornu__null();
+    own.past = NULL;
+    if (valid) own.mask = call->mask ? cornu_op_select(valid, call->mask, valid) : valid;
+    for (int i = 0; i < states_of(cell); i++) {
+        const CornuShape shape = cornu__cell(cell)->state_shape(cell, i, cornu_tensor_shape(in[0]));
+        first[i] = cornu__past_state(call, cornu_type_from(CORNU_F32, shape), &states[i]);
+        if (call->past->begins) first[i] = NULL;
+    }
+    if (cornu_error_pending()) return NULL;
+    CornuTensor *h = cornu__cell(cell)->run(cell, &own, in[0], first, false, last);
+    for (int i = 0; i < states_of(cell) && h; i++)
+        if (cornu__past_keep(states[i], last[i])) return cornu__null();
+    h = cornu_op_convert(h, layer->compute);
+    if (h && is_set(layer, "zero_output_for_mask") && call->mask) h = zeroed(h, call->mask);
+    return out[0] = h;
 }
 
 CornuTensor *cornu__over_time_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)

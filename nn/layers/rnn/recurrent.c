@@ -95,6 +95,7 @@ static CornuStatus recurrent_resolve(CornuLayer *layer)
     const CornuLayerClass cornu__##label##_class = {                                           \
         .class_name = name, .size = sizeof(CornuRecurrent), .build = recurrent_build,          \
         .call_many = cornu__over_time_call, .outputs = cornu__over_time_outputs,               \
+        .continues = CORNU__FULL(cornu__over_time_continue, NULL),                             \
         .mask = cornu__over_time_mask, .family = &gates,                                       \
         .keras = &(const CornuKerasClass){                                                     \
             CORNU__TRAINED(label##_fields, CornuRecurrent, recurrent_resolve),                 \

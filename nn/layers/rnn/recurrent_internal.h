@@ -62,6 +62,8 @@ bool *cornu__over_time(const CornuLayer *layer, const char *argument);
 /* For class tables: calls of recurrent layers, on x and, if given, the initial states. */
 CornuTensor *cornu__over_time_call(CornuLayer *layer, const CornuCall *call,
                                    CornuTensor *const *in, int in_count, CornuTensor **out);
+CornuTensor *cornu__over_time_continue(CornuLayer *layer, const CornuCall *call,
+                                       CornuTensor *const *in, int in_count, CornuTensor **out);
 int          cornu__over_time_outputs(const CornuLayer *layer);
 CornuTensor *cornu__over_time_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 

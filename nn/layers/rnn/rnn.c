@@ -133,7 +133,7 @@ static const char *const folders[] = { "cell", NULL };
 
 const CornuLayerClass cornu__rnn_class = {
     .class_name = "RNN", .size = sizeof(Rnn), .build = rnn_build,
-    .call_many = cornu__over_time_call,
+    .call_many = cornu__over_time_call, .continues = CORNU__FULL(cornu__over_time_continue, NULL),
     .outputs = cornu__over_time_outputs, .mask = cornu__over_time_mask,
     .keras = &(const CornuKerasClass){ CORNU__SAVED(fields, Rnn, rnn_from), .folders = folders,
                                        .operands = "initial_state*" },
