@@ -9,32 +9,49 @@
 #include "commands.h"
 #include "common/session.h"
 #include "common/subject.h"
+#include "common/text_notes.h"
 #include "train.h"
 
 typedef struct {
     DataFlags   data;                        /* --encoding alone */
-    const char *text, *prime;
+    const char *text, *prime, *window;
+    OptionTexts stop;
     int64_t     length, top_k, sequence_length;
-    double      temperature;
+    double      temperature, top_p;
 } Flags;
 
 typedef struct {
-    const Options         *options;
-    const Flags           *flags;
-    const CornuTextPreset *preset;           /* NULL: not of models/ */
-    CornuDevice           *device;
-    CornuTextData         *text;             /* its encoding */
-    bool                   logits;           /* are what the model predicts */
-    FILE                  *page;             /* where the generated text goes */
+    const Options       *options;
+    const Flags         *flags;
+    CornuDevice         *device;
+    CornuTextData       *text;               /* its encoding */
+    CornuTokenGenerator *generator;          /* NULL: whole windows are computed */
+    bool                 logits;             /* are what the model predicts */
+    FILE                *page;               /* where the generated text goes */
 } Run;
 
-/* Only an alphabet comes from the text itself. */
-static CornuStatus open_text(Run *run)
+/* By CornuWhenFull. */
+static const char *const windows[] = { "slides", "halves", "stops", NULL };
+
+static CornuWhenFull window_of(const Flags *flags)
+{
+    int i = 0;
+    while (flags->window && strcmp(flags->window, windows[i])) i++;
+    return (CornuWhenFull)i;
+}
+
+/* The encoding is what --encoding says, else what the model's file does. Only an alphabet comes
+ * from the text itself. */
+static CornuStatus open_text(Run *run, const CornuModel *saved)
 {
     const Options          *options = run->options;
     const CornuTextEncoding encoding = data_encoding(&run->flags->data);
     const char             *file = run->flags->text;
     if (!file && options->data && data_kind(options->data) == DATA_TEXT) file = options->data;
+    if (!run->flags->data.encoding) {
+        const CornuStatus status = text_noted(saved, &run->text);
+        if (status || run->text) return status;
+    }
     if (encoding != CORNU_TEXT_ALPHABET)
         run->text = cornu_text_encoding(encoding);
     else
@@ -46,24 +63,7 @@ static CornuStatus open_text(Run *run)
     return run->text ? CORNU_OK : cornu_error_status();
 }
 
-/* ---- Networks of models/ ---- */
-
-/* The weights of the saved one, on one shard. A recurrent network keeps its state and takes one
- * character at a time; a transformer sees as many as in training. */
-static CornuModel *rebuild(const Run *run, const CornuModel *saved)
-{
-    const bool  attends = run->preset->heads > 0;
-    CornuModel *model = cornu_text_network(
-        .preset = run->preset, .vocabulary = run->text->vocabulary, .stateful = !attends,
-        .sequence_length = attends ? cornu_model_input_shape(saved).extent[1] : 1);
-    CornuStatus status = cornu_compile(model, .device = run->device);
-    if (!status) status = cornu_model_copy_weights(model, saved);
-    if (!status) return model;
-    cornu_model_free(model);
-    return NULL;
-}
-
-/* ---- Other models ---- */
+/* ---- Models that do not go step by step ---- */
 
 /* The model's predictions for `steps` tokens, of which the last `changed` are others. */
 static CornuStatus probe(CornuModel *model, int64_t steps, int64_t changed, CornuArray to)
@@ -78,13 +78,26 @@ static CornuStatus probe(CornuModel *model, int64_t steps, int64_t changed, Corn
     return status;
 }
 
-/* Refuses a model whose predictions depend on later tokens; finds out whether they are logits. */
-static CornuStatus examine(Run *run, CornuModel *model, int64_t steps, int64_t vocabulary)
+/* Whether the predictions for a token are logits: no probabilities, whose sum is 1. */
+static bool are_logits(const float *p, int64_t vocabulary)
 {
+    double sum = 0.0;
+    bool   negative = false;
+    for (int64_t i = 0; i < vocabulary; i++) {
+        sum += p[i];
+        negative |= p[i] < 0.0F;
+    }
+    return negative || fabs(sum - 1.0) > 0.02;
+}
+
+/* Refuses a model whose predictions depend on later tokens, saying which layer may be why; finds
+ * out whether they are logits. */
+static CornuStatus examine(Run *run, CornuModel *model, int64_t steps, const char *why)
+{
+    const int64_t vocabulary = run->text->vocabulary;
     const int64_t half = steps / 2, count = steps * vocabulary;
     float        *first = malloc(2 * (size_t)count * sizeof *first), *second = first + count;
     const char   *file = run->options->arguments[0];
-    double        sum = 0.0;
     CornuStatus   status =
         first ? CORNU_OK : cornu_error_set(CORNU_ERR_MEMORY, "no memory for %s", file);
     if (!status)
@@ -97,13 +110,9 @@ static CornuStatus examine(Run *run, CornuModel *model, int64_t steps, int64_t v
                 cornu_error_set(CORNU_ERR_UNSUPPORTED,
                                 "%s: is not causal: what it predicts for a "
                                 "character depends on later ones, so that it cannot continue a "
-                                "text",
-                                file);
-    for (int64_t i = 0; i < vocabulary && !status; i++) {
-        sum += first[i];
-        run->logits |= first[i] < 0.0F;
-    }
-    run->logits |= fabs(sum - 1.0) > 0.02;
+                                "text. %s",
+                                file, why);
+    if (!status) run->logits = are_logits(first, vocabulary);
     free(first);
     return status;
 }
@@ -126,15 +135,39 @@ static CornuStatus check_form(const Run *run, const CornuModel *saved)
                            file, cornu_shape_print(&a, in), cornu_shape_print(&b, out));
 }
 
-/* The model itself, which is compiled. */
-static CornuStatus prepare(Run *run, CornuModel *saved)
+static CornuStatus prepare_window(Run *run, CornuModel *saved, const char *why)
 {
     const int64_t T = cornu_model_input_shape(saved).extent[1];
-    const int64_t     steps = T != CORNU_NONE               ? T
-                              : run->flags->sequence_length ? run->flags->sequence_length
-                                                            : 128;
-    const CornuStatus status = cornu_compile(saved, .device = run->device);
-    return status ? status : examine(run, saved, steps, run->text->vocabulary);
+    const int64_t steps = T != CORNU_NONE               ? T
+                          : run->flags->sequence_length ? run->flags->sequence_length
+                                                        : 128;
+    return examine(run, saved, steps, why);
+}
+
+/* ---- Those that do ---- */
+
+/* Makes the generator and finds out what it predicts; of a model that does not go step by step it
+ * stays NULL. */
+static CornuStatus prepare(Run *run, CornuModel *saved, CornuArray prime)
+{
+    const int64_t vocabulary = run->text->vocabulary;
+    CornuStatus   status = cornu_compile(saved, .device = run->device);
+    char          why[512];
+    if (status) return status;
+    run->generator = cornu_generator(saved, 1, run->flags->sequence_length, window_of(run->flags));
+    if (!run->generator) {
+        status = cornu_error_take();
+        if (status != CORNU_ERR_UNSUPPORTED || run->flags->window) return status;
+        snprintf(why, sizeof why, "%s", cornu_error_message());
+        return prepare_window(run, saved, why);
+    }
+    float *p = malloc((size_t)vocabulary * sizeof *p);
+    if (!p) return cornu_error_set(CORNU_ERR_MEMORY, "no memory for predictions");
+    status = cornu_generator_begin(run->generator, &prime,
+                                   cornu_array(p, CORNU_F32, 1, vocabulary));
+    if (!status) run->logits = are_logits(p, vocabulary);
+    free(p);
+    return status;
 }
 
 /* ---- Generating ---- */
@@ -143,13 +176,12 @@ static CornuStatus check(Run *run, const CornuModel *saved)
 {
     const CornuShape out = cornu_model_output_shape(saved);
     const int64_t    vocabulary = out.extent[out.rank - 1];
-    run->preset = text_preset_of(cornu_model_name(saved));
-    if (!run->preset && check_form(run, saved)) return cornu_error_status();
+    if (check_form(run, saved)) return cornu_error_status();
     if (vocabulary == run->text->vocabulary) return CORNU_OK;
     return cornu_error_set(CORNU_ERR_ARGUMENT, "%s knows %lld characters, --encoding %s has %lld: "
                            "expected the --encoding, and the --text, of its training",
                            run->options->arguments[0], (long long)vocabulary,
-                           data_encodings[data_encoding(&run->flags->data)],
+                           data_encodings[run->text->encoding],
                            (long long)run->text->vocabulary);
 }
 
@@ -166,25 +198,46 @@ static bool print_token(void *context, int64_t token)
            fflush(run->page) == 0;
 }
 
-static CornuStatus write_text(Run *run, CornuModel *saved)
+static CornuStatus encode(const Run *run, const char *flag, const char *text, CornuArray *tokens)
+{
+    const CornuStatus status = cornu_text_encode(run->text, text, strlen(text), tokens);
+    return status ? cornu_error_set(status, "%s: %s", flag, cornu_error_message()) : CORNU_OK;
+}
+
+static CornuStatus run_generate(Run *run, CornuModel *saved, CornuGenerateConfig *config)
 {
     const Flags *flags = run->flags;
-    CornuArray   prime;
-    CornuStatus  status = cornu_text_encode(run->text, flags->prime, strlen(flags->prime), &prime);
-    if (status) return cornu_error_set(status, "--prime: %s", cornu_error_message());
-    CornuModel *model = run->preset ? rebuild(run, saved) : saved;
-    if (!run->preset) status = prepare(run, saved);
-    if (!model) status = cornu_error_status();
-    if (!status)
-        status = cornu_generate(model, prime, flags->length, .top_k = flags->top_k,
-                                .temperature = flags->temperature == 0.0 ? (double)CORNU_ZERO
-                                                                         : flags->temperature,
-                                .seed = (uint64_t)run->options->seed, .logits = run->logits,
-                                .sequence_length = flags->sequence_length, .emit = print_token,
-                                .context = run);
+    CornuStatus  status = encode(run, "--prime", flags->prime, &config->prime);
+    for (int i = 0; i < flags->stop.count && !status; i++)
+        status = i == CORNU_MAX_STOPS
+                     ? cornu_error_set(CORNU_ERR_ARGUMENT, "--stop is given %d times, expected at "
+                                       "most %d", flags->stop.count, CORNU_MAX_STOPS)
+                     : encode(run, "--stop", flags->stop.text[i], &config->stop[i]);
+    if (!status) status = prepare(run, saved, config->prime);
+    if (status) return status;
+    config->generator = run->generator;
+    if (!run->generator) {
+        config->model = saved;
+        config->sequence_length = flags->sequence_length;
+    }
+    config->logits = run->logits;
+    return cornu_generate_from(config);
+}
+
+static CornuStatus write_text(Run *run, CornuModel *saved)
+{
+    const Flags        *flags = run->flags;
+    CornuGenerateConfig config = { .count = flags->length, .top_k = flags->top_k,
+                                   .top_p = flags->top_p,
+                                   .temperature = flags->temperature == 0.0 ? (double)CORNU_ZERO
+                                                                            : flags->temperature,
+                                   .seed = (uint64_t)run->options->seed, .emit = print_token,
+                                   .context = run };
+    const CornuStatus   status = run_generate(run, saved, &config);
     if (!status && writes()) fputc('\n', run->page);
-    if (model != saved) cornu_model_free(model);
-    free(prime.data);
+    free(config.prime.data);
+    for (int i = 0; i < CORNU_MAX_STOPS; i++) free(config.stop[i].data);
+    cornu_generator_free(run->generator);
     return status;
 }
 
@@ -214,7 +267,7 @@ static CornuStatus generate(Run *run)
         run->device = cornu_device_open(run->options->device, .threads = (int)run->options->threads,
                                         .precision = session_precision(run->options), .shards = 1);
     if (run->device) saved = subject_model(&subject);
-    if (!status) status = saved ? open_text(run) : cornu_error_status();
+    if (!status) status = saved ? open_text(run, saved) : cornu_error_status();
     if (!status) status = check(run, saved);
     if (!status) status = write_text(run, saved);
     cornu_model_free(saved);
@@ -246,11 +299,21 @@ int command_generate(int argc, char **argv)
           NULL },
         { "top-k", OPTION_WHOLE, &flags.top_k, "N",
           "sample from the N most probable characters only", 1, 1e6, NULL },
+        { "top-p", OPTION_NUMBER, &flags.top_p, "P",
+          "and from the most probable that together have this probability; default 1", 0.001, 1,
+          NULL },
+        { "stop", OPTION_TEXTS, &flags.stop, "TEXT",
+          "end after this text, if it is written; may be given several times", 0, 0, NULL },
+        { "window", OPTION_CHOICE, &flags.window, "WHAT",
+          "what a model with attention does when it has read as many characters as it sees at once: "
+          "slides, the default, which computes all again for each; halves, which forgets the older "
+          "half; stops", 0, 0, windows },
         { "sequence-length", OPTION_WHOLE, &flags.sequence_length, "N",
           "characters that the model sees at once, where it takes any number; default 128", 1, 1e5,
           NULL },
         { "encoding", OPTION_CHOICE, &flags.data.encoding, "NAME",
-          "what a character is, as in the training; default code-points", 0, 0, data_encodings },
+          "what a character is, as in the training; default what the model's file says, else "
+          "code-points", 0, 0, data_encodings },
         { "text", OPTION_TEXT, &flags.text, "FILE",
           "with --encoding alphabet, the text of the training, as --data FILE", 0, 0, NULL },
         OPTION_END,

@@ -8,6 +8,7 @@
 #include "common/mesh_flags.h"
 #include "common/pictures.h"
 #include "common/session.h"
+#include "common/text_notes.h"
 
 /* The state of a run; train_text frees it. */
 typedef struct {
@@ -179,7 +180,8 @@ static CornuStatus train(Run *run)
         .steps_per_execution = options->steps_per_execution,
         .gradient_norm = options->gradient_norm, .debug_nans = options->debug_nans));
     cornu_summary(run->model);
-    if (session_prepare(options, run->model, NULL)) return cornu_error_status();
+    if (text_note(run->model, run->text) || session_prepare(options, run->model, NULL))
+        return cornu_error_status();
     CornuHistory *history = cornu_fit(
         run->model, run->train, .epochs = options->epochs, .validation_data = { .data = run->test },
         .steps_per_epoch = options->steps_per_epoch, .verbose = options->verbose,

@@ -243,6 +243,8 @@ void cornu_generator_free(CornuTokenGenerator *g)
     cornu__release(g);
 }
 
+CornuModel *cornu__generator_model(const CornuTokenGenerator *g) { return g->model; }
+
 int64_t cornu_generator_batch_size(const CornuTokenGenerator *g) { return g ? g->batch : 0; }
 int64_t cornu_generator_vocabulary(const CornuTokenGenerator *g) { return g ? g->vocabulary : 0; }
 int64_t cornu_generator_window(const CornuTokenGenerator *g) { return g && g->windowed ? g->most : 0; }

@@ -74,6 +74,17 @@ report $? "and nothing is trained"
 run $write --length 40 --seed 1
 [ $status = 0 ] && ! cmp -s out first
 report $? "another seed writes another text"
+run generate model.safetensors --length 40 --seed 1
+[ $status = 0 ] && [ "$(wc -m < out)" = 41 ] && cmp -s <($program $write --length 40 --seed 1 2>err) out
+report $? "the model's file has its alphabet"
+run $write --length 40 --top-p 0.001 && cp out first
+run $write --length 40 --temperature 0
+[ $status = 0 ] && cmp -s out first
+report $? "--top-p of next to nothing is --temperature 0"
+run $write --length 2000 --temperature 2 --stop ow --stop qqqqq
+[ $status = 0 ] && [ "$(wc -m < out)" -lt 2000 ] && [ "$(tail -c 3 out)" = ow ] &&
+    [ "$(grep -o ow out | wc -l)" = 1 ]
+report $? "--stop ends the text"
 run $write --length 40 --temperature 0 --seed 1 && cp out first
 run $write --length 40 --top-k 1 --seed 2
 [ $status = 0 ] && cmp -s out first
@@ -121,12 +132,15 @@ refuses 1 '^cornu generate: --prime: character 1, "€"' generate points.safeten
 refuses 2 'expected MODEL, got 0 arguments' generate
 refuses 2 'unknown flag --save' $write --length 3 --save other.safetensors
 refuses 1 'model.safetensors knows 3[0-9] characters, --encoding code-points has 25[0-9]' \
-    generate model.safetensors --length 3
+    generate model.safetensors --length 3 --encoding code-points
 refuses 1 'absent.safetensors' generate absent.safetensors --length 3
 refuses 1 'shakespeare_fast: no such file.*did you mean shakespeare_lstm' train shakespeare_fast
 refuses 2 'rmsprop is for the LSTMs, char_gpt is' train char_gpt --rmsprop keras
 refuses 2 'rmsprop is "tf", expected keras, tensorflow1' $quick --rmsprop tf
 refuses 2 'temperature is "-1"' $write --temperature -1
+refuses 1 '^cornu generate: --stop: character 1, "€"' $write --length 3 --stop €
+refuses 2 'top-p is "0"' $write --top-p 0
+refuses 2 'window is "grows", expected slides' $write --window grows
 refuses 2 'top-k is "0"' $write --top-k 0
 
 echo "$passed passed, $failed failed, 0 skipped"
