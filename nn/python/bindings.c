@@ -35,6 +35,7 @@ typedef struct {
              int (*)[CORNU_MESH_AXES]: "i32", int (*)[CORNU_MAX_MODEL_TENSORS]: "i32", \
              const char *(*)[CORNU_MAX_RANK]: "text",                                  \
              CornuArray (*)[CORNU_MAX_MODEL_TENSORS]: "CornuArray",                    \
+             CornuArray (*)[CORNU_MAX_STOPS]: "CornuArray",                            \
              CornuType (*)[CORNU_MAX_STATES]: "CornuType",                             \
              const char *(*)[CORNU_MAX_MODEL_TENSORS]: "text",                         \
              CornuLog (*)[CORNU_MAX_ADDED_LOGS]: "CornuLog", default: NAME_OF(&(member)))

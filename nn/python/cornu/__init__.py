@@ -32,8 +32,8 @@ from .int8 import Int8Model
 from .layers import Layer
 from .losses import Loss
 from .metrics import Metric
-from .models import (Model, Predictor, Sequential, clone_model, from_keras, load, load_model,
-                     model_from_json)
+from .models import (Generator, Model, Predictor, Sequential, clone_model, from_keras, load,
+                     load_model, model_from_json)
 from .optimizers import Optimizer
 from .regularizers import Regularizer
 from .utils import clear_session, set_dtype_policy, set_random_seed
@@ -49,9 +49,9 @@ def version():
 
 
 __all__ = [
-    "CornuError", "DTypePolicy", "Device", "FloatDTypePolicy", "GradientTape", "Initializer",
-    "Input", "Int8Model", "KerasTensor", "Layer", "Loss", "Metric", "Model", "Optimizer",
-    "Predictor", "Regularizer", "RematScope", "Sequential", "Tensor", "Variable",
+    "CornuError", "DTypePolicy", "Device", "FloatDTypePolicy", "Generator", "GradientTape",
+    "Initializer", "Input", "Int8Model", "KerasTensor", "Layer", "Loss", "Metric", "Model",
+    "Optimizer", "Predictor", "Regularizer", "RematScope", "Sequential", "Tensor", "Variable",
     "activations", "applications", "backend", "callbacks", "clear_session", "clone_model",
     "compile_to_c", "config", "constraints", "coverage", "datasets", "distribution", "dtype_policies",
     "errors", "explain", "from_keras", "function", "gradients", "initializers", "layers",

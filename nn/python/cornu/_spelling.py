@@ -15,6 +15,7 @@ _FIELDS = {"xs": "x", "ys": "y", "xs_by_name": "x", "ys_by_name": "y", "tos": "t
            "mask_string": "mask_value", "ngram_sizes": "ngrams"}
 # Functions of the library that are methods of a class here, or have another name.
 _FUNCTIONS = {"predictor_predict": "Predictor.predict", "int8_predict": "Int8Model.predict",
+              "generator_next": "Generator.next",
               "int8_load": "Int8Model", "layer_vocabulary": "get_vocabulary"}
 # What verbose takes here.
 _CONSTANTS = {"CORNU_NONE": "None", "CORNU_AUTO": "'auto'", "CORNU_SILENT": "0", "CORNU_BAR": "1",

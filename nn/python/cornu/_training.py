@@ -16,6 +16,7 @@ from ._steps import Stepped
 from ._values import Again
 from .distribution.strategies import keep
 from .devices import find as _find_device
+from .generator import generate, window_of
 from .optimizers import Optimizer, RMSprop
 
 # The model that last put a weight on a device, by the weight's address, while it lives.
@@ -433,6 +434,26 @@ class Trained(Stepped):
         outputs = self._outputs_for(xs, 0 if self.is_function else len(xs[0]))
         lib.cornu_predict_on_batch_many(self.pointer, lent.arrays(xs), lent.arrays(outputs))
         return self._returned(outputs)
+
+    def generate(self, prime, count: int, temperature: float = 1.0, top_k: int = 0,
+                 top_p: float = 1.0, seed: int = 0, stop=(), logits: bool = False, on_token=None,
+                 sequence_length: int = 0, window: str = "slides"):
+        """The `count` tokens that follow those of `prime`, a sequence of integers; of a list of
+        sequences a list for each. Each is drawn from what the model, (None, T) to (None, T, V),
+        predicts after the last one: step by step where it can (cornu.Generator), else of the whole
+        window.
+
+        temperature: 0: always the most probable token
+        top_k, top_p: draw from the most probable ones only; 0, 1: from all
+        stop: sequences of tokens, after one of which a sequence ends
+        logits: the model predicts these, not probabilities
+        on_token: called with each token as soon as it is drawn, or with the number of its sequence
+            and it; False ends the sequence
+        sequence_length, window: as of cornu.Generator
+        """
+        return generate(prime, count, temperature, top_k, top_p, seed, stop, logits, on_token,
+                        model=self.pointer, sequence_length=sequence_length,
+                        window=window_of(window))
 
     # ---- One batch ----
 
