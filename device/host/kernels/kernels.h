@@ -49,7 +49,8 @@ extern const CornuKernel cornu__host_conv2d_padded,
 extern const CornuKernel cornu__host_depthwise, cornu__host_depthwise_grad_input,
                          cornu__host_depthwise_grad_filter;
 /* Of f32 and bf16, f32 where the device multiplies f32. */
-extern const CornuKernel cornu__host_attention, cornu__host_attention_grad;
+extern const CornuKernel cornu__host_attention, cornu__host_attention_one;
+extern const CornuKernel cornu__host_attention_grad;
 extern const CornuKernel cornu__host_recurrent;   /* lstm and gru */
 extern const CornuKernel cornu__host_recurrent_grad;
 

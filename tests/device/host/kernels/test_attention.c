@@ -103,6 +103,21 @@ static void check_shape(const Shape *s)
     case_free(&forward);
 }
 
+/* One query with a mask, as in a step of a generator. */
+static void test_one_query(void **state)
+{
+    (void)state;
+    numbers_begin();
+    for (int i = 0; i < 40; i++) {
+        Shape s = random_shape();
+        s.T = 1;
+        s.masked = true;
+        s.causal = false;
+        s.window = 0;
+        check_shape(&s);
+    }
+}
+
 static void test_shapes(void **state)
 {
     (void)state;
@@ -146,6 +161,7 @@ static int with_isa(const char *name, CornuIsa isa, CornuDtype dtype, bool bf16)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_one_query),
         cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_refused),
     };
