@@ -59,10 +59,13 @@ int main(void)
                                            .global_clipnorm = 1.0));
     CornuHistory *history = cornu_fit(model, train, .batch_size = BATCH, .epochs = EPOCHS,
                                       .validation_data = { .data = validation });
-    CornuArray    prime;
+
+    /* It sees LENGTH characters, of which it then forgets the older half. */
+    CornuArray prime;
     fputs("ROMEO", stdout);
     if (!history || cornu_text_encode(plays, "ROMEO", 5, &prime) ||
-        cornu_generate(model, prime, WRITTEN, .temperature = 0.8, .emit = show, .context = plays))
+        cornu_generate(model, prime, WRITTEN, .temperature = 0.8, .emit = show, .context = plays,
+                       .window = CORNU_WINDOW_HALVES))
         return fprintf(stderr, "%s\n", cornu_error_message()), 1;
     printf("\n\nValidation loss: %.4f nats per character\n",
            cornu_history_get(history, "val_loss", EPOCHS - 1));

@@ -90,6 +90,19 @@ around() {
         cat "$1"
         echo 'const bool right = out[0] + out[1] + out[2] > 0.99f;'
         echo 'cornu_predictor_free(predictor), cornu_model_free(model);' ;;
+    'CornuTokenGenerator *generator'*)
+        echo 'CornuModel *model = cornu_sequential(.input_shape = { 8 });'
+        echo 'cornu_model_add(model, cornu_embedding(9, 4));'
+        echo 'cornu_model_add(model, cornu_gru(4, .return_sequences = true));'
+        echo 'cornu_model_add(model, cornu_dense(9, .activation = CORNU_SOFTMAX));'
+        echo 'uint8_t first[2] = { 3, 5 };'
+        echo 'float   out[9] = { 0 };'
+        echo 'const CornuArray prime = cornu_array(first, CORNU_U8, 2);'
+        echo 'const CornuArray token = cornu_array(first, CORNU_U8, 1);'
+        echo 'const CornuArray p = cornu_array(out, CORNU_F32, 1, 9);'
+        cat "$1"
+        echo 'const bool right = out[0] > 0.0f && out[0] < 1.0f;'
+        echo 'cornu_generator_free(generator), cornu_model_free(model);' ;;
     'CornuStrategy *workers'*)   # of one process, when the program is started alone
         cat "$1"
         echo 'const bool right = cornu_process_count(cornu_strategy_processes(workers)) == 1;'

@@ -305,9 +305,9 @@ int command_generate(int argc, char **argv)
         { "stop", OPTION_TEXTS, &flags.stop, "TEXT",
           "end after this text, if it is written; may be given several times", 0, 0, NULL },
         { "window", OPTION_CHOICE, &flags.window, "WHAT",
-          "what a model with attention does when it has read as many characters as it sees at once: "
-          "slides, the default, which computes all again for each; halves, which forgets the older "
-          "half; stops", 0, 0, windows },
+          "when a model with attention has read as many characters as it sees at once: forget the "
+          "oldest and compute all again for each character, the default; forget the older half; "
+          "or stop", 0, 0, windows },
         { "sequence-length", OPTION_WHOLE, &flags.sequence_length, "N",
           "characters that the model sees at once, where it takes any number; default 128", 1, 1e5,
           NULL },

@@ -134,9 +134,9 @@ typedef struct {
     int (*outputs)(const CornuLayer *layer);
 
     /* Internal, in place of call and call_many where call->past is set, of a generator
-     * (training/generator.h): records the next steps of sequences, axis 1 of all operands, and keeps
-     * what later ones need (steps/past_internal.h). NULL: the layer acts on each step alone, which
-     * is found out from the ops that it records; one that does not is refused. */
+     * (prediction/generator.h): records the next steps of sequences, axis 1 of all operands, and
+     * keeps what later ones need (steps/past_internal.h). NULL: the layer acts on each step alone,
+     * which is found out from the ops that it records; one that does not is refused. */
     CornuTensor *(*continues)(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                               int in_count, CornuTensor **out);
 

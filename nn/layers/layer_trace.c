@@ -11,8 +11,8 @@
 
 #include <stdio.h>
 
-/* What stands for the unknown extents of operands: axis 0, and others. `steps`, unless 0, for axis 1
- * of all operands, of one row each. */
+/* What stands for the unknown extents of operands: axis 0, and others. `steps`, unless 0, for axis
+ * 1 of all operands, of one row each. */
 typedef struct {
     int64_t rows, unknown, steps;
 } Numbers;
@@ -343,6 +343,14 @@ static CornuStatus then_look_at_steps(CornuLayer *layer, const Trace *first, voi
     return counted;
 }
 
+CornuStatus cornu__past_refuse(const CornuLayer *layer, const char *why)
+{
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s (%s) %s: a generator takes layers that act on "
+                       "each step alone, causal attention, causal convolutions and recurrences "
+                       "that return sequences", cornu_layer_name(layer), layer->kind->class_name,
+                       why);
+}
+
 /* As rows of a batch are looked at: with one row the steps are the first axis. */
 CornuStatus cornu__layer_check_steps(CornuLayer *layer, const CornuCall *call,
                                      CornuTensor *const *in, int in_count)
@@ -352,7 +360,8 @@ CornuStatus cornu__layer_check_steps(CornuLayer *layer, const CornuCall *call,
     if (call->past->checked) return CORNU_OK;
     for (int i = 0; i < in_count; i++) {
         types[i] = cornu_tensor_type(in[i]);
-        if (types[i].shape.rank < 2) return cornu__past_refuse(layer, "gets a tensor without steps");
+        if (types[i].shape.rank < 2)
+            return cornu__past_refuse(layer, "gets a tensor without steps");
         types[i].shape.extent[0] = 1;
     }
     CornuStatus status = with_trace(layer, types, in_count, (Numbers){ 1, 1, STEPS },

@@ -44,10 +44,6 @@ CornuStatus cornu__step_run(CornuStep *step, CornuArray *to);
 /* values[i]: the results of the loss and each metric. */
 CornuStatus cornu__metrics_read(CornuModel *model, double *values);
 
-/* The generator's model, its own. */
-struct CornuTokenGenerator;
-CornuModel *cornu__generator_model(const struct CornuTokenGenerator *generator);
-
 /* The rows to compute for the valid rows of a batch: the next power of two, so that few sizes are
  * compiled whatever comes, and at least one per shard; or the model's fixed batch size. */
 int64_t cornu__rows_to_predict(const CornuModel *model, int64_t valid, int64_t batch);

@@ -1,5 +1,5 @@
-"""Causal models as Keras saves them, and the tokens that they continue two sequences with, each time
-the most probable one by the whole sequence. Writes generate/.
+"""Causal models as Keras saves them, and the tokens that they continue two sequences with, each
+time the most probable one by the whole sequence. Writes generate/.
 
 NAME.keras maps (None, 240) to logits (None, 240, 17); NAME.npz has `tokens` (2, 240), of which the
 first `primes` (2) of each were given and the next 219 found, and `logits` (2, 17) of token 218.

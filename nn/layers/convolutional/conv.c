@@ -39,9 +39,9 @@ static CornuTensor *conv_continue(CornuLayer *layer, const CornuCall *call,
 {
     const CornuConv3dConfig *config = &((Conv *)layer)->config;
     const int64_t            before = config->dilation_rate[0] * (config->kernel_size[0] - 1);
-    const char *why = cornu__channels_first(layer)                          ? "has channels first"
-                      : config->strides[0] > 1                              ? "strides over steps"
-                      : before > 0 && config->padding != CORNU_CAUSAL       ? "is not causal" : NULL;
+    const char *why = cornu__channels_first(layer)                    ? "has channels first"
+                      : config->strides[0] > 1                        ? "strides over steps"
+                      : before > 0 && config->padding != CORNU_CAUSAL ? "is not causal" : NULL;
     (void)in_count;
     if (why && cornu__past_refuse(layer, why)) return cornu__null();
     CornuTensor *x = before ? cornu__past_lead(call, in[0], before) : in[0];

@@ -1,13 +1,5 @@
 #include "past_internal.h"
 
-CornuStatus cornu__past_refuse(const CornuLayer *layer, const char *why)
-{
-    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s (%s) %s: a generator takes layers that act on "
-                       "each step alone, causal attention, causal convolutions and recurrences "
-                       "that return sequences", cornu_layer_name(layer), layer->kind->class_name,
-                       why);
-}
-
 CornuTensor *cornu__past_state(const CornuCall *call, CornuType type, CornuVariable **state)
 {
     *state = call->past->state(call->past->context, type);

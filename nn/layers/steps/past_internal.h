@@ -1,9 +1,9 @@
 /*
- * Sequences step by step: what layers keep of earlier steps. A generator (training/generator.h)
+ * Sequences step by step: what layers keep of earlier steps. A generator (prediction/generator.h)
  * records a model with call->past for the next T steps of B sequences; each layer that looks at
- * earlier steps has a function kind->continues, which keeps what later ones need in states: keys and
- * values, the state of a recurrence, the last inputs of a convolution. States are made in the order
- * of the calls, which is the same in each program of the generator.
+ * earlier steps has a function kind->continues, which keeps what later ones need in states: keys
+ * and values, the state of a recurrence, the last inputs of a convolution. States are made in the
+ * order of the calls, which is the same in each program of the generator.
  *
  * T is 1 and all steps count; or `begins`, so that there are no earlier steps; or there is no
  * window. With a window no sequence has more steps than that.
@@ -26,8 +26,9 @@ typedef struct CornuPast {
     CornuVariable *(*state)(void *context, CornuType type);
 } CornuPast;
 
-/* For kind->continues: the next state, as the steps before left it; and what these leave. */
+/* For kind->continues: the next state, as the steps before left it. */
 CornuTensor *cornu__past_state(const CornuCall *call, CornuType type, CornuVariable **state);
+/* And what these leave. */
 CornuStatus  cornu__past_keep(CornuVariable *state, CornuTensor *value);
 
 /* x (B, T, …), in its place among those of earlier steps, (B, W, …), which are kept with it: those
@@ -41,7 +42,8 @@ CornuTensor *cornu__past_mask(const CornuCall *call, int64_t distance);
 /* x (B, T, …) after the last `steps` of earlier x, (B, steps + T, …); keeps the last ones. */
 CornuTensor *cornu__past_lead(const CornuCall *call, CornuTensor *x, int64_t steps);
 
-/* CORNU_ERR_UNSUPPORTED: "LAYER (CLASS) WHY; ...", for layers that cannot go step by step. */
+/* CORNU_ERR_UNSUPPORTED: "LAYER (CLASS) WHY: …", of a layer that does not go step by step
+ * (layer_trace.c). */
 CornuStatus cornu__past_refuse(const CornuLayer *layer, const char *why);
 
 #endif

@@ -8,14 +8,14 @@
  * cornu_generate (generate.h) makes one and draws the tokens. What is kept: keys and values of
  * attention, the states of recurrences, the last inputs of causal convolutions. A token costs what
  * one step of the model costs, whatever its place; the first ones are computed together. Results
- * are those of cornu_predict on the whole sequence but for the rounding of f32, and equal to the bit
+ * are those of cornu_predict on the whole sequence but for the rounding of f32, and the same bits
  * for any number of threads.
  *
  * A model goes step by step if each of its layers does: MultiHeadAttention and GroupQueryAttention
  * with use_causal_mask, without masks of their own; LSTM, GRU, SimpleRNN and RNN that return
  * sequences; Conv1D with causal padding; PositionEmbedding; models of such layers; and all layers,
- * also of your own, that compute each step alone, which is found out from the ops that they record.
- * Any other is refused by name.
+ * also of your own that are registered (cornu_register_layer), that compute each step alone, which
+ * is found out from the ops that they record. Any other is refused by name.
  */
 #ifndef CORNU_NN_GENERATOR_H
 #define CORNU_NN_GENERATOR_H
@@ -53,16 +53,22 @@ typedef struct {
 CornuTokenGenerator *cornu_generator_from(const CornuTokenGeneratorConfig *config);
 #define cornu_generator(...) \
     cornu_generator_from(&(CornuTokenGeneratorConfig){ .unset = 0, __VA_ARGS__ })
+/* NULL is ignored. */
 void cornu_generator_free(CornuTokenGenerator *generator);
 
-/* As given, or found: sequences, V, and the window, 0 for none. */
+/* The copy of the model: for names, class names and notes. It must not be run or changed. */
+const CornuModel *cornu_generator_model(const CornuTokenGenerator *generator);
+/* The number of sequences. */
 int64_t cornu_generator_batch_size(const CornuTokenGenerator *generator);
+/* V. */
 int64_t cornu_generator_vocabulary(const CornuTokenGenerator *generator);
+/* The tokens of a window; 0: the model needs none. */
 int64_t cornu_generator_window(const CornuTokenGenerator *generator);
 
 /* Begins sequences: primes[b] are the first tokens of sequence b, (n), at least one, of an integer
  * dtype. `to`, f32 (B, V), receives the model's output for the last of each: what it predicts for
- * the next. CORNU_ERR_VALUE for a token that is not in [0, 2^31); models refuse others themselves. */
+ * the next. CORNU_ERR_VALUE for a token that is not in [0, 2^31); models refuse others
+ * themselves. */
 CornuStatus cornu_generator_begin(CornuTokenGenerator *generator, const CornuArray *primes,
                                   CornuArray to);
 

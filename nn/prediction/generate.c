@@ -6,7 +6,7 @@
 
 #include "../../device/log_internal.h"
 #include "../../device/random.h"
-#include "training_internal.h"
+#include "../training/training_internal.h"
 
 /* Draw i of sequence b uses the counter (i / 4, b, 0, this), see device/random.h: a generator that
  * no model and no data set uses. */
@@ -32,7 +32,7 @@ typedef struct {
 
 typedef struct {
     const CornuGenerateConfig *config;
-    CornuModel          *model;
+    const CornuModel    *model;             /* .model, or the generator's */
     CornuTokenGenerator *generator, *own;   /* NULL: whole windows; made here */
     double               temperature, top_p;
     int64_t              vocabulary;
@@ -210,7 +210,7 @@ static CornuStatus predict(Generation *g, CornuDtype dtype, float **p)
     if (out.rank == 3) out.extent[1] = g->steps;
     *p = g->predictions + (g->filled - 1) * g->vocabulary;
     return cornu_predict_on_batch(
-        g->model, cornu_array(g->window, dtype, 1, g->steps),
+        g->config->model, cornu_array(g->window, dtype, 1, g->steps),
         cornu_array_from(g->predictions, cornu_type_from(CORNU_F32, out)));
 }
 
@@ -222,7 +222,7 @@ static CornuStatus write_by_windows(Generation *g, Sequence *sequence)
     int64_t          token;
     float           *p;
     CORNU__TRY(check_shapes(g->model, dtype));
-    CORNU__TRY(cornu_model_reset_states(g->model));
+    CORNU__TRY(cornu_model_reset_states(g->config->model));
     g->filled = 0;
     memset(g->window, 0, (size_t)g->steps * sizeof(int64_t));
     for (int64_t i = 0; i < primes; i++) {
@@ -326,7 +326,7 @@ static CornuStatus generate(Generation *g)
 {
     const CornuGenerateConfig *config = g->config;
     g->count = config->primes ? config->prime_count : 1;
-    g->model = config->generator ? cornu__generator_model(config->generator) : config->model;
+    g->model = config->generator ? cornu_generator_model(config->generator) : config->model;
     for (int64_t b = 0; b < g->count; b++)
         CORNU__TRY(check_shapes(g->model, (config->primes ? config->primes[b]
                                                           : config->prime).type.dtype));

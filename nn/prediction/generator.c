@@ -7,7 +7,7 @@
 
 #include "../layers/steps/past_internal.h"
 #include "../model/host_stage_internal.h"
-#include "training_internal.h"
+#include "../training/training_internal.h"
 
 enum { ANY_STEPS = 128, FEWEST_STEPS = 16 };
 
@@ -147,8 +147,8 @@ static CornuStatus check_model(const CornuTokenGeneratorConfig *config)
     CORNU__TRY(cornu__model_check(model));
     if (config->batch_size < 0 || config->sequence_length < 0 || config->threads < 0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_generator: .%s is negative, expected at "
-                           "least 1", config->batch_size < 0        ? "batch_size"
-                                      : config->sequence_length < 0 ? "sequence_length" : "threads");
+                           "least 1", config->batch_size < 0 ? "batch_size"
+                           : config->sequence_length < 0     ? "sequence_length" : "threads");
     if ((unsigned)config->window > CORNU_WINDOW_STOPS)
         return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_generator: .window is %d, expected "
                            "CORNU_WINDOW_SLIDES, _HALVES or _STOPS", (int)config->window);
@@ -243,11 +243,18 @@ void cornu_generator_free(CornuTokenGenerator *g)
     cornu__release(g);
 }
 
-CornuModel *cornu__generator_model(const CornuTokenGenerator *g) { return g->model; }
+const CornuModel *cornu_generator_model(const CornuTokenGenerator *g)
+{
+    CORNU__NEED_OR(g, NULL);
+    return g->model;
+}
 
 int64_t cornu_generator_batch_size(const CornuTokenGenerator *g) { return g ? g->batch : 0; }
 int64_t cornu_generator_vocabulary(const CornuTokenGenerator *g) { return g ? g->vocabulary : 0; }
-int64_t cornu_generator_window(const CornuTokenGenerator *g) { return g && g->windowed ? g->most : 0; }
+int64_t cornu_generator_window(const CornuTokenGenerator *g)
+{
+    return g && g->windowed ? g->most : 0;
+}
 
 /* ---- Running ---- */
 
