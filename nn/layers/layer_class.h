@@ -33,7 +33,7 @@ typedef struct CornuCall {
     const struct CornuDescription *description; /* internal: what weights and arrays are read as */
     const struct CornuReplaced    *replaced;    /* internal: weights that have other values */
     bool         microbatch; /* the rows are some of a batch, whose others come before and after */
-    const struct CornuPast *past; /* internal: x is the next steps of sequences, what earlier ones
+    struct CornuPast *past;  /* internal: x is the next steps of sequences, what earlier ones
                                 left is in here; NULL: x is whole sequences */
     CornuTensor **loss;      /* where cornu_layer_add_loss accumulates; NULL: not needed */
 } CornuCall;

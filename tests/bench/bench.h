@@ -40,6 +40,7 @@ typedef struct {
     X("steps",   bench_steps)     /* whole training steps                                */ \
     X("scaling", bench_scaling)   /* the same by batch size and by threads               */ \
     X("latency", bench_latency)   /* predictions for one sample, and for many            */ \
+    X("generation", bench_generation) /* a token of each sequence, by steps and by windows */ \
     X("predictor", bench_predictor) /* predictors: one row and many, one thread and two  */ \
     X("overhead", bench_overhead) /* the time around what is computed                    */ \
     X("embedding", bench_embedding) /* sparse gradients of tables of all sizes           */ \

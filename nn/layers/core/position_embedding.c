@@ -30,7 +30,7 @@ static CornuTensor *position_embedding_continue(CornuLayer *layer, const CornuCa
                                                 CornuTensor *const *in, int in_count,
                                                 CornuTensor **out)
 {
-    CornuPast *past = (CornuPast *)call->past;
+    CornuPast *past = call->past;
     (void)in_count;
     past->windowed = true;
     if (past->begins) return out[0] = position_embedding_call(layer, call, in[0]);

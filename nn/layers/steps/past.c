@@ -46,7 +46,7 @@ static CornuTensor *as_table(CornuTensor *x)
 
 CornuTensor *cornu__past_join(const CornuCall *call, CornuTensor *x)
 {
-    CornuPast     *past = (CornuPast *)call->past;
+    CornuPast     *past = call->past;
     CornuVariable *state;
     if (!x) return NULL;
     CornuType     type = cornu_tensor_type(x);
