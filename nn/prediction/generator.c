@@ -329,10 +329,11 @@ static CornuStatus begin_windows(CornuTokenGenerator *g, const CornuArray *prime
     return run_windows(g, to);
 }
 
-/* Makes room in a full window. */
+/* Makes room in a full window: with the next token half of it is a power of two more often. */
 static void forget(CornuTokenGenerator *g, int64_t b)
 {
-    const int64_t kept = g->when_full == CORNU_WINDOW_HALVES ? g->most / 2 : g->most - 1;
+    const int64_t half = g->most > 1 ? g->most / 2 : 1;
+    const int64_t kept = (g->when_full == CORNU_WINDOW_HALVES ? half : g->most) - 1;
     int32_t      *window = g->window + b * g->most;
     memmove(window, window + g->most - kept, (size_t)kept * sizeof *window);
     g->filled[b] = (int32_t)kept;

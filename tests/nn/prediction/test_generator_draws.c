@@ -77,11 +77,11 @@ static void draws_equal_those_of_windows(void **state)
     static const int64_t counts[ROWS] = { 1, 9, 2 };
     static const struct { int model; int64_t T; CornuWhenFull window; int64_t kept; } turns[] = {
         { CAUSAL_GPT, SMALL, CORNU_WINDOW_SLIDES, SMALL - 1 },
-        { CAUSAL_GPT, SMALL, CORNU_WINDOW_HALVES, SMALL / 2 },
+        { CAUSAL_GPT, SMALL, CORNU_WINDOW_HALVES, SMALL / 2 - 1 },
         { CAUSAL_GPT, STEPS, CORNU_WINDOW_STOPS, 0 },
         { CAUSAL_LSTM, STEPS, CORNU_WINDOW_SLIDES, 0 },
         { CAUSAL_WAVENET, STEPS, CORNU_WINDOW_STOPS, 0 },
-        { CAUSAL_MIXED, SMALL, CORNU_WINDOW_HALVES, SMALL / 2 },
+        { CAUSAL_MIXED, SMALL, CORNU_WINDOW_HALVES, SMALL / 2 - 1 },
     };
     for (size_t k = 0; k < sizeof turns / sizeof *turns; k++) {
         CornuModel *model = causal_model(turns[k].model, turns[k].T, NULL);
