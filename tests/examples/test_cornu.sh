@@ -297,6 +297,7 @@ check "a file that only looks like one" refuses 'broken.keras' summary broken.ke
 check "any causal model of characters writes" cornu generate writer.json --length 12 --seed 3
 check "as many characters" [ "$(wc -m <out)" = 13 ]
 check "one that sees later ones does not" refuses 'is not causal' generate backwards.json
+check "and says which layer" refuses '(GRU) goes backwards' generate backwards.json
 check "nor one of a single prediction" refuses 'one prediction for a whole sequence' generate once.json
 check "nor one of pictures" refuses 'expected one input of characters' generate a.safetensors
 

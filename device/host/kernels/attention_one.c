@@ -34,7 +34,7 @@ typedef struct {
 static Memory take(const One *p, CornuScratch *scratch)
 {
     const int64_t lanes = p->products->lanes, keys = ceil_multiple(p->e.keys, lanes);
-    Memory        own;
+    Memory        own = { NULL };
     float       **parts[] = { &own.scores, &own.weights, &own.most, &own.sum, &own.factor };
     for (int i = 0; i < 5; i++) {
         *parts[i] = cornu__take_floats(scratch, i < 2 ? keys : lanes);
