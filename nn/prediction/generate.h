@@ -3,8 +3,9 @@
  *
  *     cornu_generate(model, prime, 250, .temperature = 0.8, .emit = print, .context = text);
  *
- * Where the model goes step by step (generator.h) a token costs one step of it; of another one the
- * whole window is computed for each, which must predict each token from no later one than itself.
+ * Where the model goes step by step (generator.h) a token costs one step of it, and one of
+ * recurrences and convolutions sees all tokens, also more than its input has. Of another model the
+ * last tokens, as many as its input has, are computed again for each.
  */
 #ifndef CORNU_NN_GENERATE_H
 #define CORNU_NN_GENERATE_H
