@@ -64,19 +64,40 @@ static CornuStatus penalize_activity(CornuLayer *layer, const CornuCall *call, C
 
 /* ---- Building and calling ---- */
 
-CornuStatus cornu__layer_build_inner(CornuLayer *layer, int i, CornuShape input)
+/* Weights that the inner layer had before get paths within the layer, "rnn/cell/kernel"; those of
+ * layers in it begin with its name, too. */
+static CornuStatus extend_paths(const CornuLayer *layer, CornuLayer *inner)
+{
+    for (int i = 0; i < inner->weight_count && inner->outer == layer && !inner->built; i++) {
+        CornuWeight *weight = inner->weights[i];
+        char *path = cornu__layer_path(i < inner->own_count ? layer : inner, weight->path);
+        if (!path) return CORNU_ERR_MEMORY;
+        cornu__release(weight->path);
+        weight->path = path;
+    }
+    return CORNU_OK;
+}
+
+CornuStatus cornu__layer_build_inner_many(CornuLayer *layer, int i, const CornuShape *in,
+                                          int in_count)
 {
     CornuLayer *inner = layer->inner[i];
     int         space = layer->weight_count;
     inner->seed = layer->seed;
     inner->generator = layer->generator + 1;
     for (int k = 0; k < i; k++) inner->generator += cornu__layer_generators(layer->inner[k]);
-    CORNU__TRY(cornu_layer_build(inner, input));
+    CORNU__TRY(extend_paths(layer, inner));
+    CORNU__TRY(cornu_layer_build_many(inner, in, in_count));
     CORNU__TRY(cornu__reserve(&layer->weights, &space, layer->weight_count, inner->weight_count,
                               sizeof(CornuWeight *)));
     for (int k = 0; k < inner->weight_count; k++)
         layer->weights[layer->weight_count++] = inner->weights[k];
     return CORNU_OK;
+}
+
+CornuStatus cornu__layer_build_inner(CornuLayer *layer, int i, CornuShape input)
+{
+    return cornu__layer_build_inner_many(layer, i, &input, 1);
 }
 
 /* The input of the activation is the output of the layer as it is without an activation. */

@@ -181,6 +181,8 @@ typedef struct {
     const void *family;      /* of classes that share their functions: what these tell them apart
                                 by; or NULL */
 
+    bool is_cell;            /* RNN runs it over time: family is a CornuCell, whose number of states
+                                is 0 for a layer that is none */
     bool of_graphs;          /* it calls layers in graphs: paths of their weights get its name */
     bool any_axis;           /* axis 0 is an axis like others: rows may depend on each other */
     bool consumes_masks;     /* Keras' call takes the masks off its first three inputs, so that a

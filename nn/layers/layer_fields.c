@@ -1,5 +1,6 @@
 /* Kinds of fields that are activations or layers. */
 #include "../fields/field_internal.h"
+#include "../fields/own_objects_internal.h"
 #include "layer_internal.h"
 
 #include <string.h>
@@ -48,9 +49,16 @@ static json_t *write_layer(const CornuFieldSource *from)
     return inside ? inside->to_json(*(CornuLayer *const *)from->at, inside->usual) : NULL;
 }
 
+/* One of the caller's, or of its JSON. */
+static CornuStatus layer_of(const CornuFieldTarget *to, const json_t *value, CornuLayer **layer)
+{
+    *layer = cornu_layer_take(cornu__own_object(value));
+    return *layer ? CORNU_OK : to->inside->from_json(value, to->inside->usual, layer);
+}
+
 static CornuStatus read_layer(const CornuFieldTarget *to, const json_t *value)
 {
-    return to->inside ? to->inside->from_json(value, to->inside->usual, to->at)
+    return to->inside ? layer_of(to, value, to->at)
                       : cornu__unexpected(to->name, "an argument of a layer");
 }
 
@@ -82,7 +90,7 @@ static CornuStatus read_layers(const CornuFieldTarget *to, const json_t *value)
         return cornu__fail(CORNU_ERR_FORMAT, "%s is not a list of at most %d layers", to->name,
                            CORNU_MAX_WRAPPED);
     for (size_t i = 0; i < count; i++)
-        CORNU__TRY(to->inside->from_json(json_array_get(value, i), to->inside->usual, &layers[i]));
+        CORNU__TRY(layer_of(to, json_array_get(value, i), &layers[i]));
     return CORNU_OK;
 }
 

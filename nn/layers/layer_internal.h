@@ -59,8 +59,11 @@ void cornu__layer_add_inner(CornuLayer *layer, CornuLayer *inner, const char *pr
 /* For constructors that fail: frees the layer that they were given, or NULL, if it has no owner. */
 void cornu__layer_free_unowned(CornuLayer *inner);
 
-/* For kind->build of such a layer: builds inner layer i and adds its weights to the layer's. */
+/* For kind->build of such a layer: builds inner layer i and adds its weights to the layer's; the
+ * second for an inner layer of several operands. */
 CornuStatus cornu__layer_build_inner(CornuLayer *layer, int i, CornuShape input);
+CornuStatus cornu__layer_build_inner_many(CornuLayer *layer, int i, const CornuShape *in,
+                                          int in_count);
 
 /* The shape, or the tensor, with the channels last, as the layer's functions take it, and back, as
  * its caller sees it: transposed if the layer has channels first, else unchanged. */

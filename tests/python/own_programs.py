@@ -151,7 +151,91 @@ def tied(keras):
     return model, [data, numbers((5, 3), 12)], [numbers((5, 3, 11), 13), numbers((5, 3), 14)]
 
 
-PROGRAMS = {each.__name__: each for each in (linear, subclassed, centred, masked, cell, tied)}
+class Leaky:
+    """Makes cells with two states, which a program gives its own beginning."""
+
+    def __new__(cls, keras):
+        ops, layers = keras.ops, keras.layers
+
+        @keras.saving.register_keras_serializable("Tests")
+        class LeakyCell(layers.Layer):
+            def __init__(self, units, **kwargs):
+                super().__init__(**kwargs)
+                self.units, self.state_size, self.output_size = units, [units, 2], units
+
+            def build(self, shape):
+                self.kernel = self.add_weight(shape=(shape[-1], self.units), name="kernel")
+                self.mixed = self.add_weight(shape=(self.units, 2), name="mixed")
+                self.inner = layers.Dense(self.units, activation="sigmoid")
+                self.inner.build((None, self.units))
+
+            def get_initial_state(self, batch_size=None):
+                return [ops.zeros((batch_size, self.units)), ops.ones((batch_size, 2)) * 0.5]
+
+            def call(self, inputs, states):
+                h, slow = states
+                h = ops.tanh(ops.matmul(inputs, self.kernel) + h) * self.inner(h)
+                slow = 0.9 * slow + 0.1 * ops.matmul(h, self.mixed)
+                h = h + ops.sum(slow, axis=-1, keepdims=True)
+                return h, [h, slow]
+
+            def compute_output_shape(self, shape, *_):
+                return (shape[0], self.units), [(shape[0], self.units), (shape[0], 2)]
+
+            def get_config(self):
+                return {**super().get_config(), "units": self.units}
+        return LeakyCell
+
+
+def open_cell(keras):
+    """Cells of its own, one after another with one of Keras', for any number of steps, masked."""
+    layers, leaky = keras.layers, Leaky(keras)
+    x = keras.Input((None, 3))
+    y = layers.RNN([leaky(5), layers.GRUCell(4)], return_sequences=True)(layers.Masking()(x))
+    y = layers.RNN(leaky(2), go_backwards=True)(y)
+    data = numbers((6, 4, 3), 15)
+    data[1:4, 3:] = 0
+    return keras.Model(x, y), data, numbers((6, 2), 16)
+
+
+def both_ways(keras):
+    """Bidirectional of a cell of its own."""
+    layers, leaky = keras.layers, Leaky(keras)
+    x = keras.Input((4, 3))
+    y = layers.Bidirectional(layers.RNN(leaky(3), return_sequences=True))(x)
+    y = layers.Bidirectional(layers.RNN(leaky(2)), merge_mode="ave")(y)
+    return keras.Model(x, y), numbers((6, 4, 3), 17), numbers((6, 2), 18)
+
+
+def distributed(keras):
+    """TimeDistributed of a layer of its own, and of a model with one."""
+    ops, layers = keras.ops, keras.layers
+
+    class Gate(layers.Layer):
+        def __init__(self, units, **kwargs):
+            super().__init__(**kwargs)
+            self.units, self.inner = units, layers.Dense(units)
+
+        def build(self, shape):
+            self.w = self.add_weight(shape=(shape[-1], self.units), name="w")
+            self.inner.build(shape)
+
+        def call(self, x):
+            return ops.sigmoid(ops.matmul(x, self.w)) * self.inner(x)
+
+        def compute_output_shape(self, shape):
+            return (*shape[:-1], self.units)
+
+    step = keras.Input((3,))
+    each = keras.Model(step, layers.Dense(2)(Gate(4)(step)))
+    x = keras.Input((4, 3))
+    y = layers.TimeDistributed(each)(x)
+    y = layers.TimeDistributed(Gate(2))(y) + ops.mean(x, axis=(1, 2), keepdims=True)
+    return keras.Model(x, y), numbers((6, 4, 3), 19), numbers((6, 4, 2), 20)
+
+
+PROGRAMS = {each.__name__: each for each in (linear, subclassed, centred, masked, cell, tied,
+                                             open_cell, both_ways, distributed)}
 
 
 def run(keras, name):

@@ -11,6 +11,8 @@ import numpy as np
 import cornu
 import cornu._files
 
+import own_programs
+
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 CASES = sorted(glob.glob(os.path.join(ROOT, "tests", "golden", "trained", "*.keras")))
 
@@ -173,6 +175,18 @@ class Keras(unittest.TestCase):
             found = self.keras.models.load_model(path)
             np.testing.assert_allclose(found.predict(data, verbose=0), wanted, atol=1e-6)
             self.assertEqual(type(found.layers[1]).__name__, "Scaled")
+
+    @needs_hdf5
+    def test_cells_of_own_classes_go_to_keras(self):
+        for name in ("both_ways", "open_cell"):
+            model, x, _ = own_programs.run(cornu, name)
+            own_programs.Leaky(self.keras)
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "own.keras")
+                model.save(path)
+                found = self.keras.models.load_model(path)
+            np.testing.assert_allclose(found.predict(x, verbose=0), model.predict(x, verbose=0),
+                                       atol=1e-6)
 
 
 if __name__ == "__main__":

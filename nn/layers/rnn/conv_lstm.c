@@ -5,7 +5,7 @@
 #include "recurrent_internal.h"
 
 typedef struct {
-    CornuCellLayer      base;
+    CornuLayer          base;
     CornuConvLstmConfig config;   /* resolved */
 } ConvLstm;
 
@@ -240,15 +240,6 @@ typedef struct {
     bool                       masked, dropped;
 } Step;
 
-/* new where the mask (B) is true, else old. */
-static CornuTensor *where(CornuTensor *mask, CornuTensor *new, CornuTensor *old)
-{
-    if (!mask || !new) return new;
-    CornuShape shape = { .rank = cornu_tensor_shape(new).rank, .extent = { CORNU_NONE } };
-    for (int i = 1; i < shape.rank; i++) shape.extent[i] = 1;
-    return cornu_op_select(cornu_op_reshape(mask, shape), new, old);
-}
-
 /* h' = o act(c')   c' = f c + i act(…) */
 static void step(void *context, CornuTensor *const *in, CornuTensor **out)
 {
@@ -270,8 +261,8 @@ static void step(void *context, CornuTensor *const *in, CornuTensor **out)
     CornuTensor *new_c = cornu_op_add(cornu_op_multiply(a[1], c), cornu_op_multiply(a[0], a[2]));
     CornuTensor *new_h = cornu_op_multiply(a[3],
                                            cornu_activation_apply(config->activation, new_c));
-    out[0] = out[2] = where(mask, new_h, h);
-    out[1] = where(mask, new_c, c);
+    out[0] = out[2] = cornu__where_valid(mask, new_h, h);
+    out[1] = cornu__where_valid(mask, new_c, c);
 }
 
 static CornuTensor *run(CornuLayer *layer, const CornuCall *call, CornuTensor *x,
@@ -337,7 +328,6 @@ static const CornuField volume_fields[] = {
 static CornuStatus conv_lstm_resolve(CornuLayer *layer)
 {
     CornuConvLstmConfig *config = &((ConvLstm *)layer)->config;
-    ((ConvLstm *)layer)->base.cell = &cell;
     CORNU__TRY(cornu__positive(cornu_layer_name(layer), "filters", config->filters));
     CORNU__TRY(cornu__resolve_rate(layer, "dropout", &config->dropout));
     CORNU__TRY(cornu__resolve_rate(layer, "recurrent_dropout", &config->recurrent_dropout));
@@ -353,7 +343,7 @@ static const char *const folders[] = { "conv_lstm_cell:cell", NULL };
     const CornuLayerClass cornu__##label##_class = {                                          \
         .class_name = name, .size = sizeof(ConvLstm), .build = conv_lstm_build,               \
         .call_many = cornu__over_time_call, .outputs = cornu__over_time_outputs,              \
-        .mask = cornu__over_time_mask,                                                        \
+        .mask = cornu__over_time_mask, .family = &cell,                                       \
         .keras = &(const CornuKerasClass){ CORNU__TRAINED(fields, ConvLstm, conv_lstm_resolve), \
                                            .folders = folders, .operands = "initial_state*" }, \
     }

@@ -10,7 +10,10 @@ bool cornu__is_recurrent(const CornuLayer *layer)
     return layer->kind->call_many == cornu__over_time_call;
 }
 
-bool cornu__is_cell(const CornuLayer *layer) { return layer->kind->call_many == cornu__cell_call; }
+bool cornu__is_cell(const CornuLayer *layer)
+{
+    return layer->kind->is_cell && cornu__cell(layer)->states(layer) > 0;
+}
 
 /* Only RNN has its cell as an inner layer. */
 CornuLayer *cornu__cell_of(const CornuLayer *layer)
@@ -53,9 +56,9 @@ static CornuStatus check_given(const CornuLayer *layer, const CornuLayer *cell, 
     return CORNU_OK;
 }
 
-/* Fills `first`: the states given, else the stored ones if stateful, else NULL. False with a
- * pending error. */
-static bool begin(CornuLayer *layer, const CornuLayer *cell, const CornuCall *call,
+/* Fills `first`: the states given, else the stored ones if stateful, else those of the cell, NULL
+ * for zeros. False with a pending error. */
+static bool begin(CornuLayer *layer, CornuLayer *cell, const CornuCall *call,
                   CornuTensor *const *in, int in_count, bool stateful, CornuTensor **first)
 {
     const CornuShape x = cornu_tensor_shape(in[0]);
@@ -68,6 +71,9 @@ static bool begin(CornuLayer *layer, const CornuLayer *cell, const CornuCall *ca
                                                         cornu__cell(cell)->state_shape(cell, i, x));
         if (i + 1 < in_count) first[i] = cornu_op_convert(in[i + 1], CORNU_F32);
     }
+    if (in_count == 1 && !stateful && cornu__cell(cell)->begin &&
+        cornu__cell(cell)->begin(cell, call, x.extent[0], first))
+        cornu__null();
     return !cornu_error_pending();
 }
 
@@ -90,12 +96,22 @@ CornuTensor *cornu__last_step(CornuTensor *h, bool reverse)
     return cornu_op_reshape(last, shape);
 }
 
-/* Which state is the output: h of the last cell. */
+/* Which state is the output, h of the last cell; -1: none is. */
 static int output_state(const CornuLayer *cell)
 {
+    if (cornu__cell(cell)->apart) return -1;
     if (!cell->inner_count) return 0;
     const CornuLayer *end = cell->inner[cell->inner_count - 1];
-    return states_of(cell) - states_of(end) + output_state(end);
+    const int         of_end = output_state(end);
+    return of_end < 0 ? -1 : states_of(cell) - states_of(end) + of_end;
+}
+
+CornuTensor *cornu__where_valid(CornuTensor *mask, CornuTensor *new, CornuTensor *old)
+{
+    if (!mask || !new) return new;
+    CornuShape shape = { .rank = cornu_tensor_shape(new).rank, .extent = { CORNU_NONE } };
+    for (int i = 1; i < shape.rank; i++) shape.extent[i] = 1;
+    return cornu_op_select(cornu_op_reshape(mask, shape), new, old);
 }
 
 /* h (B, T, …) where the mask (B, T) is true, else 0. */
@@ -127,8 +143,9 @@ CornuTensor *cornu__over_time_call(CornuLayer *layer, const CornuCall *call,
     }
     const bool zeroes = is_set(layer, "zero_output_for_mask") && call->mask;
     if (!h) return NULL;
-    if (!is_set(layer, "return_sequences") && !zeroes)
-        return cornu_op_convert(last[output_state(cell)], layer->compute);
+    const int output = output_state(cell);
+    if (!is_set(layer, "return_sequences") && !zeroes && output >= 0)
+        return cornu_op_convert(last[output], layer->compute);
     h = cornu_op_convert(h, layer->compute);
     if (h && zeroes) h = zeroed(h, call->mask);
     if (!is_set(layer, "return_sequences")) return cornu__last_step(h, reverse);
@@ -173,6 +190,16 @@ CornuTensor *cornu__over_time_mask(CornuLayer *layer, const CornuCall *call, Cor
 
 /* ---- Cells ---- */
 
+/* Of the library's the states follow from the step. */
+CornuStatus cornu__build_cell(CornuLayer *layer, int i, CornuShape step)
+{
+    const CornuLayer *cell = layer->inner[i];
+    CornuShape        in[1 + CORNU_MAX_LAYER_STATES] = { step };
+    const int         states = cornu__cell(cell)->apart ? states_of(cell) : 0;
+    for (int k = 0; k < states; k++) in[1 + k] = cornu__cell(cell)->state_shape(cell, k, step);
+    return cornu__layer_build_inner_many(layer, i, in, 1 + states);
+}
+
 int cornu__cell_outputs(const CornuLayer *cell) { return 1 + states_of(cell); }
 
 /* A sequence of one step. */
@@ -190,8 +217,11 @@ CornuTensor *cornu__cell_call(CornuLayer *cell, const CornuCall *call, CornuTens
     if (!(given[0] = cornu_op_reshape(in[0], shape)) ||
         !begin(cell, cell, &step, given, in_count, false, first))
         return NULL;
-    if (!cornu__cell(cell)->run(cell, &step, given[0], first, false, out + 1)) return NULL;
+    const int    output = output_state(cell);
+    CornuTensor *h = cornu__cell(cell)->run(cell, &step, given[0], first, false, out + 1);
+    if (!h) return NULL;
     for (int i = 0; i < states_of(cell); i++)
         out[1 + i] = cornu_op_convert(out[1 + i], cell->compute);
-    return out[1 + output_state(cell)];
+    return output < 0 ? cornu_op_convert(cornu__last_step(h, false), cell->compute)
+                      : out[1 + output];
 }

@@ -77,7 +77,6 @@ static CornuStatus check_own(const CornuLayer *layer, const CornuRecurrentConfig
 static CornuStatus recurrent_resolve(CornuLayer *layer)
 {
     CornuRecurrentConfig *config = &((CornuRecurrent *)layer)->config;
-    ((CornuRecurrent *)layer)->base.cell = layer->kind->family;
     if (config->units < 1 || config->units > INT32_MAX / 4)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .units is %lld, expected 1 to %d",
                            cornu_layer_name(layer), (long long)config->units, INT32_MAX / 4);
@@ -105,7 +104,7 @@ static CornuStatus recurrent_resolve(CornuLayer *layer)
     const CornuLayerClass cornu__##label##_class = {                                           \
         .class_name = name, .size = sizeof(CornuRecurrent), .build = build_cell,               \
         .call_many = cornu__cell_call, .outputs = cornu__cell_outputs, .mask = cornu__no_mask, \
-        .family = &gates,                                                                      \
+        .family = &gates, .is_cell = true,                                                     \
         .keras = &(const CornuKerasClass){                                                     \
             CORNU__TRAINED(label##_fields, CornuRecurrent, recurrent_resolve),                 \
             .operands = "states*" },                                                           \

@@ -16,17 +16,16 @@ typedef struct {
      * A step where call->mask (B, T) is false keeps the states and repeats the output. */
     CornuTensor *(*run)(CornuLayer *cell, const CornuCall *call, CornuTensor *x,
                         CornuTensor *const *first, bool reverse, CornuTensor **last);
+    /* Fills in the states of a batch with which it begins, f32, where they are not zeros, which are
+     * NULL. May be NULL. */
+    CornuStatus (*begin)(CornuLayer *cell, const CornuCall *call, int64_t rows,
+                         CornuTensor **first);
+    bool apart;   /* the output of a step is no state: h of an LSTM is one */
 } CornuCell;
-
-/* The beginning of the struct of every layer that is a cell. */
-typedef struct {
-    CornuLayer       base;
-    const CornuCell *cell;
-} CornuCellLayer;
 
 /* An LSTM, GRU or SimpleRNN, or the cell of one. */
 typedef struct {
-    CornuCellLayer       base;
+    CornuLayer           base;
     CornuRecurrentConfig config;   /* resolved */
 } CornuRecurrent;
 
@@ -39,10 +38,7 @@ bool cornu__is_cell(const CornuLayer *layer);
 /* The cell of a layer that is recurrent. */
 CornuLayer *cornu__cell_of(const CornuLayer *layer);
 
-static inline const CornuCell *cornu__cell(const CornuLayer *cell)
-{
-    return ((const CornuCellLayer *)cell)->cell;
-}
+static inline const CornuCell *cornu__cell(const CornuLayer *cell) { return cell->kind->family; }
 
 /* ---- Over time (over_time.c) ---- */
 
@@ -67,11 +63,23 @@ CornuTensor *cornu__over_time_continue(CornuLayer *layer, const CornuCall *call,
 int          cornu__over_time_outputs(const CornuLayer *layer);
 CornuTensor *cornu__over_time_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
+/* For kind->build: builds inner layer i, a cell, for steps of this shape. */
+CornuStatus cornu__build_cell(CornuLayer *layer, int i, CornuShape step);
+
 /* For class tables: calls of cells, on one step x (B, …) and, if given, the states. The outputs are
  * Keras': the output and the next states. */
 CornuTensor *cornu__cell_call(CornuLayer *cell, const CornuCall *call, CornuTensor *const *in,
                               int in_count, CornuTensor **out);
 int          cornu__cell_outputs(const CornuLayer *cell);
+
+/* new (B, …) where the mask (B) is true, else old; new without a mask. */
+CornuTensor *cornu__where_valid(CornuTensor *mask, CornuTensor *new, CornuTensor *old);
+
+/* For CornuCell: `run` of a layer that is called on a step and its states, and returns the output
+ * and the next states (steps.c). A step that needs nothing but those and weights becomes the body of
+ * a loop; else all steps are recorded, at most 4096. */
+CornuTensor *cornu__run_steps(CornuLayer *cell, const CornuCall *call, CornuTensor *x,
+                              CornuTensor *const *first, bool reverse, CornuTensor **last);
 
 /* h (B, T, …) at the step that was processed last, (B, …). */
 CornuTensor *cornu__last_step(CornuTensor *h, bool reverse);

@@ -4,7 +4,7 @@
 typedef CORNU__LAYER(CornuRnnConfig) Rnn;   /* its cell is the inner layer */
 
 typedef struct {
-    CornuCellLayer             base;
+    CornuLayer                 base;
     CornuStackedRnnCellsConfig config;   /* its cells are the inner layers */
 } Stack;
 
@@ -12,7 +12,8 @@ static CornuStatus check_cell(const char *name, const char *argument, const Corn
 {
     if (cornu__is_cell(cell)) return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s has a %s, expected LSTMCell, GRUCell, "
-                       "SimpleRNNCell or StackedRNNCells", name, argument,
+                       "SimpleRNNCell, StackedRNNCells or a layer whose call takes a step and "
+                       "states and returns an output and as many states", name, argument,
                        cell->kind->class_name);
 }
 
@@ -47,12 +48,25 @@ static CornuTensor *run(CornuLayer *stack, const CornuCall *call, CornuTensor *x
     return x;
 }
 
-static const CornuCell stacked = { .states = states, .state_shape = state_shape, .run = run };
+static CornuStatus begin(CornuLayer *stack, const CornuCall *call, int64_t rows,
+                         CornuTensor **first)
+{
+    for (int i = 0; i < stack->inner_count; i++) {
+        CornuLayer *cell = stack->inner[i];
+        if (cornu__cell(cell)->begin)
+            CORNU__TRY(cornu__cell(cell)->begin(cell, call, rows, first));
+        first += cornu__cell(cell)->states(cell);
+    }
+    return CORNU_OK;
+}
+
+static const CornuCell stacked = { .states = states, .state_shape = state_shape, .begin = begin,
+                                   .run = run };
 
 static CornuStatus build_stack(CornuLayer *stack, CornuShape input)
 {
     for (int i = 0; i < stack->inner_count; i++) {
-        CORNU__TRY(cornu__layer_build_inner(stack, i, input));
+        CORNU__TRY(cornu__build_cell(stack, i, input));
         input = stack->inner[i]->output;
     }
     return CORNU_OK;
@@ -70,6 +84,7 @@ static const char *const stack_folders[] = { "cells/", NULL };
 const CornuLayerClass cornu__stacked_rnn_cells_class = {
     .class_name = "StackedRNNCells", .size = sizeof(Stack), .build = build_stack,
     .call_many = cornu__cell_call, .outputs = cornu__cell_outputs, .mask = cornu__no_mask,
+    .family = &stacked, .is_cell = true,
     .keras = &(const CornuKerasClass){ CORNU__SAVED(stack_fields, Stack, stack_from),
                                        .folders = stack_folders, .operands = "states*" },
 };
@@ -96,7 +111,6 @@ CornuLayer *cornu_stacked_rnn_cells_from(const CornuStackedRnnCellsConfig *confi
     if (cornu__refused() || check_stack(config, name)) goto fail;
     layer = cornu_layer_create(&cornu__stacked_rnn_cells_class, config->name, config->dtype);
     if (!layer) goto fail;
-    ((Stack *)layer)->base.cell = &stacked;
     for (int i = 0; i < CORNU_MAX_WRAPPED && config->cells[i]; i++) {
         ((Stack *)layer)->config.cells[i] = config->cells[i];
         cornu__layer_add_inner(layer, config->cells[i], "");
@@ -116,7 +130,7 @@ fail:
 static CornuStatus rnn_build(CornuLayer *layer, CornuShape input)
 {
     CORNU__TRY(cornu__expect_input(input, 3, "(B, T, C)"));
-    return cornu__layer_build_inner(layer, 0, cornu_shape(CORNU_NONE, input.extent[2]));
+    return cornu__build_cell(layer, 0, cornu_shape(CORNU_NONE, input.extent[2]));
 }
 
 static CornuLayer *rnn_from(const void *config) { return cornu_rnn_from(config); }

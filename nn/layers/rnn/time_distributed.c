@@ -35,6 +35,14 @@ static bool has_statistics(const CornuLayer *layer)
     return has && !layer->frozen;
 }
 
+/* Whether a row of its results depends on others: then the rows of two steps must not meet. */
+static bool mixes_rows(const CornuLayer *layer)
+{
+    bool mixes = layer->whole_batch;
+    for (int i = 0; i < layer->inner_count && !mixes; i++) mixes = mixes_rows(layer->inner[i]);
+    return mixes;
+}
+
 /* The call of the wrapped layer, of `steps` rows for each row of this call and with their mask. */
 static CornuCall inner_call(const CornuCall *call, int64_t steps, CornuTensor *mask)
 {
@@ -131,7 +139,8 @@ static CornuTensor *time_distributed_call(CornuLayer *layer, const CornuCall *ca
                                 "one (B, T, …)", cornu_layer_name(layer),
                                 cornu_shape_print(&a, shape), cornu_shape_print(&b, mask));
     if (is_for_whole_steps(mask, shape)) own.mask = NULL;
-    return cornu__in_training(&own) && has_statistics(layer->inner[0])
+    return (cornu__in_training(&own) && has_statistics(layer->inner[0])) ||
+                   mixes_rows(layer->inner[0])
                ? call_apart(layer, &own, x) : call_folded(layer, &own, x);
 }
 

@@ -5,6 +5,7 @@
 
 #include "../../../device/inference_internal.h"
 #include "../../config/naming_internal.h"
+#include "../../layers/rnn/recurrent_internal.h"
 #include "../../weights/weight_rules_internal.h"
 
 /* How deep configs and arguments may be nested. */
@@ -39,12 +40,20 @@ static bool takes(const CornuTracedGraph *graph, const CornuType *types, int cou
     return fits;
 }
 
+/* What a graph computes. */
+typedef enum { RESULTS, MASK, STATES } Computed;
+
+static Computed computed(const CornuTracedGraph *graph)
+{
+    return graph->computes_mask ? MASK : graph->computes_states ? STATES : RESULTS;
+}
+
 static const CornuTracedGraph *graph_for(const CornuTraced *traced, const CornuType *types,
-                                         int count, bool training, bool mask)
+                                         int count, bool training, Computed what)
 {
     for (int i = 0; i < 2 * traced->graph_count; i++) {
         const CornuTracedGraph *graph = &traced->graphs[i % traced->graph_count];
-        if (graph->computes_mask == mask &&
+        if (computed(graph) == what &&
             !(training ? graph->inference_only : graph->training_only) &&
             takes(graph, types, count, i < traced->graph_count))
             return graph;
@@ -123,7 +132,7 @@ static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTen
     CornuText text;
     for (int i = 0; i < in_count; i++) types[i] = cornu_tensor_type(in[i]);
     const CornuTracedGraph *graph = graph_for(cornu__as_traced(layer), types, in_count,
-                                              call->training, false);
+                                              call->training, RESULTS);
     if (graph) return call_graph(layer, call, graph, in, out);
     return cornu__fail_null(CORNU_ERR_SHAPE, "%s: was not traced for %s%s of %s",
                             cornu_layer_name(layer),
@@ -138,7 +147,7 @@ static CornuTensor *mask_many(CornuLayer *layer, const CornuCall *call, CornuTen
     CornuTensor *mask[CORNU_MAX_MODEL_TENSORS];
     for (int i = 0; i < in_count; i++) types[i] = cornu_tensor_type(in[i]);
     const CornuTraced      *traced = cornu__as_traced(layer);
-    const CornuTracedGraph *graph = graph_for(traced, types, in_count, call->training, true);
+    const CornuTracedGraph *graph = graph_for(traced, types, in_count, call->training, MASK);
     if (!graph) return traced->supports_masking ? masks[0] : NULL;
     return cornu_op_convert(call_graph(layer, call, graph, in, mask), CORNU_BOOL);
 }
@@ -148,6 +157,44 @@ static int outputs(const CornuLayer *layer)
     const CornuTraced *traced = cornu__as_traced(layer);
     return traced->graph_count ? traced->graphs[0].results : 1;
 }
+
+/* ---- As a cell of RNN: a graph of a step and states, with an output and the next states ---- */
+
+static int states(const CornuLayer *layer)
+{
+    const CornuTracedGraph *graph = cornu__as_traced(layer)->graphs;
+    return cornu__as_traced(layer)->graph_count && graph->results == graph->operands
+               ? graph->operands - 1 : 0;
+}
+
+static CornuShape state_shape(const CornuLayer *layer, int i, CornuShape x)
+{
+    CornuShape shape = cornu__as_traced(layer)->graphs[0].model->inputs[1 + i]->type.shape;
+    shape.extent[0] = x.extent[0];
+    return shape;
+}
+
+static CornuStatus begin(CornuLayer *layer, const CornuCall *call, int64_t rows,
+                         CornuTensor **first)
+{
+    const CornuTraced *traced = cornu__as_traced(layer);
+    const CornuType    column = cornu_type(CORNU_F32, rows, 1);
+    CornuTensor       *made[CORNU_MAX_MODEL_TENSORS];
+    const CornuTracedGraph *graph = graph_for(traced, &column, 1, call->training, STATES);
+    if (!graph) return CORNU_OK;
+    if (graph->results != states(layer))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: begins with %d states and has %d",
+                           cornu_layer_name(layer), graph->results, states(layer));
+    CornuTensor *x = cornu_op_constant(call->graph, column, 0.0);
+    if (!x || !call_graph(layer, call, graph, &x, made)) return cornu_error_take();
+    for (int i = 0; i < graph->results; i++) first[i] = cornu_op_convert(made[i], CORNU_F32);
+    return cornu_error_take();
+}
+
+static const CornuCell cell = { .states = states, .state_shape = state_shape,
+                                .begin = begin, .run = cornu__run_steps, .apart = true };
+
+/* ---- The class ---- */
 
 static CornuStatus build_many(CornuLayer *layer, const CornuShape *in, int in_count)
 {
@@ -179,7 +226,7 @@ static const CornuKerasClass keras = { .shown = shown };
 const CornuLayerClass cornu__traced_class = {
     .keras = &keras, .class_name = "Traced", .size = sizeof(CornuTraced), .build_many = build_many,
     .call_many = call_many, .mask_many = mask_many, .outputs = outputs, .free = free_traced,
-    .keeps_integers = true, .any_axis = true, .of_graphs = true,
+    .keeps_integers = true, .any_axis = true, .of_graphs = true, .family = &cell, .is_cell = true,
 };
 
 /* ---- Making ---- */
@@ -400,7 +447,7 @@ static CornuStatus check_graph(const CornuTraced *traced, const CornuTracedGraph
     if (traced->graph_count == CORNU_MAX_WRAPPED)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "is traced for more than %d types of operands",
                            CORNU_MAX_WRAPPED);
-    if (traced->graph_count && !graph->computes_mask &&
+    if (traced->graph_count && computed(graph) == RESULTS &&
         traced->graphs[0].results != graph->results)
         return cornu__fail(CORNU_ERR_ARGUMENT, "returns %d tensors and, for other operands or in "
                            "training, %d; expected the same number", traced->graphs[0].results,
@@ -505,7 +552,8 @@ CornuStatus cornu_traced_add_from(CornuLayer *layer, const CornuTracedGraphConfi
     CornuModelConfig ends = { .name = cornu_layer_name(layer) };
     CornuTracedGraph graph = { .training_only = config->training_only,
                                .inference_only = config->inference_only,
-                               .computes_mask = config->computes_mask };
+                               .computes_mask = config->computes_mask,
+                               .computes_states = config->computes_states };
     int              outputs = 0;
     while (graph.operands < CORNU_MAX_MODEL_TENSORS && config->inputs[graph.operands]) {
         ends.inputs[graph.operands] = config->inputs[graph.operands];
@@ -596,8 +644,8 @@ bool cornu_traced_takes(const CornuLayer *layer, const CornuType *types, int cou
 {
     CORNU__NEED_OR(layer, false);
     const CornuTraced *traced = cornu__as_traced(layer);
-    return traced && graph_for(traced, types, count, true, false) &&
-           graph_for(traced, types, count, false, false);
+    return traced && graph_for(traced, types, count, true, RESULTS) &&
+           graph_for(traced, types, count, false, RESULTS);
 }
 
 const char *cornu_traced_class(const CornuLayer *layer)

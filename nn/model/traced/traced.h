@@ -10,6 +10,9 @@
  *                      .outputs = { cornu_operation("multiply", NULL, x, w) });
  *     CornuSymbol *y = cornu_call(scale, cornu_input(.shape = { 8 }));
  *
+ * A layer called on a step (B, …) and states (B, …), f32, that returns an output and the next states
+ * is a cell, which cornu_rnn takes.
+ *
  * In such a graph axis 0 of a symbol need not be a batch. A graph is for operands of certain types,
  * for training, or not, or both; the first one that fits a call is taken.
  */
@@ -64,6 +67,8 @@ typedef struct {
     int          assigned[CORNU_MAX_MODEL_TENSORS]; /* and which of the layer's own */
     bool         training_only, inference_only;
     bool         computes_mask;   /* the one output is the mask of the layer's results */
+    bool         computes_states; /* of a cell of RNN: the states with which it begins, of a column
+                                     f32 (B, 1) for a batch; without such a graph they are zeros */
 } CornuTracedGraphConfig;
 
 /* Adds a graph. Operands, weights that it reads and results are at most CORNU_MAX_MODEL_TENSORS.

@@ -14,7 +14,7 @@ typedef struct {
     int         read_count;
     const CornuWeight *reads[CORNU_MAX_MODEL_TENSORS];
     int         assigned_count, assigned[CORNU_MAX_MODEL_TENSORS];  /* of the layer's own */
-    bool        training_only, inference_only, computes_mask;
+    bool        training_only, inference_only, computes_mask, computes_states;
 } CornuTracedGraph;
 
 /* An input of graphs that reads a weight, the layer's own or of a layer that it calls. */

@@ -58,9 +58,10 @@ def plain(value):
         return value
     if callable(value) and getattr(collecting, "own", None):
         return collecting.own(value)
-    if getattr(value, "_is_traced", False):
-        raise TypeError("%r is of a class of the program's own, which layers of the library cannot "
-                        "wrap: call it in a class of your own, on a reshaped tensor" % (value,))
+    if hasattr(value, "to_json"):       # a model
+        return json.loads(value.to_json())
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
     raise TypeError("%r is not a value that a file can hold: expected a number, a string, a list, "
                     "or an object of this package; or one whose class has get_config"
                     % (value,))

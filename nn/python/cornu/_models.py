@@ -477,7 +477,8 @@ class Sequential(Model):
             raise TypeError("%s is a class; expected a layer, %s(…)" % (layer, layer.__name__))
         if not isinstance(layer, Weighted):
             raise TypeError("%r is not a layer of this package" % (layer,))
-        own = layer._body if isinstance(layer, Model) else layer if layer._is_traced else None
+        own = layer._body if isinstance(layer, Model) else \
+            layer if layer._is_traced or layer._waits else None
         shape = vars(layer).get("_input_shape")
         if shape is not None and self._owned is None and not self._waiting:
             self._start((tuple(shape), None, None, None, None))     # Dense(10, input_shape=(8,))

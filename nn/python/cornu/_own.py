@@ -270,7 +270,8 @@ _RULES = {"initializer": _initializer, "regularizer": _regularizer, "constraint"
 def is_own(value):
     """Whether it is a function, or an object of a class, of the program's own."""
     is_function = callable(value) and not isinstance(value, type) and \
-        not hasattr(value, "_cornu_name") and not hasattr(value, "class_name")
+        not hasattr(value, "_cornu_name") and not hasattr(value, "class_name") and \
+        not hasattr(value, "_layer_pointer")
     return is_function or getattr(value, "is_own", False)
 
 
@@ -279,7 +280,7 @@ class Objects:
     calls of the library within `with`. What they need lives as long as this."""
 
     def __init__(self, owner=None):
-        self.owner, self._made, self._kept = owner, [], []
+        self.owner, self._made, self._kept, self._lent = owner, [], [], 0
 
     def _add(self, made, kept):
         self._made.append(ctypes.addressof(made) if isinstance(made, ctypes.Structure) else made)
@@ -312,6 +313,11 @@ class Objects:
                             % (field, rule))
         return self._add(*_RULES[kind](rule, self.owner))
 
+    def layer(self, layer):
+        """One that a layer wraps, which references it."""
+        self._lent += 1
+        return self._add(layer._layer_pointer(), None)
+
     def regularizer(self, rule):
         return self.rule("regularizer", rule)
 
@@ -323,7 +329,7 @@ class Objects:
         next layer at its address."""
         if new:
             _functions_of.pop(address, None)
-        if self:
+        if len(self._made) > self._lent:
             _functions_of.setdefault(address, []).append(self)
 
     def walk(self, value, own):

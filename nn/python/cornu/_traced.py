@@ -12,6 +12,7 @@ import numpy as np
 from ._arrays import dtype_number
 from ._configured import Configured
 from ._described import Described, plain, snake_case, unique_name
+from ._extents import extents_of
 from ._library import Owned, arguments, lib, struct
 from ._operators import users_line
 from ._own import Objects, is_own
@@ -119,6 +120,8 @@ class Traces:
     _traced = None              # the library's layer
     _building, _is_built = False, False
     supports_masking = False
+    _began = None               # the trace of get_initial_state, and whether it is to be added to
+    _begins = False             # the library's layer
 
     def _start(self):
         self._own, self._signatures, self._symbols = [], {}, {}
@@ -347,6 +350,22 @@ class Traces:
             if mask is not None:
                 self._add(trace, inputs, [trace.tensor(mask)], computes_mask=True)
 
+    def _first_states(self, column):
+        """Of a cell: tensors such as the states of get_initial_state, of which a graph is made; None
+        where there are none."""
+        if not hasattr(self, "get_initial_state"):
+            return None
+        if self._began is None:
+            self._begins = True
+            trace = Trace(self, self._reader)
+            with trace:
+                inputs = self._placeholders(trace, [(type_of(column), False)])
+                made = self.get_initial_state(batch_size=extents_of(inputs[0])[0])
+                made = [trace.tensor(each) for each in
+                        (made if isinstance(made, (list, tuple)) else [made])]
+            self._began = trace, inputs, made
+        return self._began[2]
+
     def compute_mask(self, inputs, previous_mask=None):
         """The mask of the results: that of the operands if supports_masking is set."""
         return previous_mask
@@ -394,6 +413,9 @@ class Traces:
             self._add(*runs[0][:3])
         if self._makes_mask():
             self._add_mask(args, kwargs, types)
+        if self._begins:
+            self._add(*self._began, computes_states=True)
+            self._begins = False
         return runs[-1][3]
 
     def _safe_config(self):

@@ -168,6 +168,7 @@ class Weighted:
     # ---- Calls ----
 
     _is_traced = False  # a layer of the library's
+    _waits = False      # which wraps layers of the program's own
     _losses = ()        # of the last call in a function or under a tape
 
     @property

@@ -13,10 +13,11 @@ from ._library import Owned, lib, struct
 from ._surface.missing import add_aliases, getter, missing_attribute
 from ._surface.registry import add_registry
 from ._symbols import Tensor, find_tensor, input_tensor as Input
-from ._cells import CellRNN, Lambda, StackedCells
+from ._lambda import Lambda, Wrapper
 from ._own import Objects, is_own, name_of
 from ._traced import Layer, made_of_config
 from ._traces import tracing
+from ._wrappers import Wraps, layer_fields
 from ._weighted import Weight, Weighted, by_address, check_tensors
 
 _NONE = lib.constants["CORNU_NONE"]
@@ -116,9 +117,12 @@ class BuiltIn(Described, Layer):
                 config[name] = own.rule(name, value)
         return config
 
+    def _passes_objects(self):
+        return any(is_own(value) for value in self._config.values())
+
     def _make(self):
         own, text = Objects(), None
-        if self._config is not None and any(is_own(v) for v in self._config.values()):
+        if self._passes_objects():
             text = {"class_name": self.class_name, "config": plain(self._own_arguments(own))}
         try:
             with own:
@@ -304,8 +308,9 @@ class HasVocabulary:
 
 
 def _bases_of(entry):
-    return [base for base, key in ((Adapts, "adapts"), (HasVocabulary, "has_vocabulary"))
-            if entry.get(key)]
+    wraps = [Wraps] if layer_fields(entry) else []
+    return wraps + [base for base, key in ((Adapts, "adapts"), (HasVocabulary, "has_vocabulary"))
+                    if entry.get(key)]
 
 
 def InputLayer(shape=None, batch_size=None, dtype=None, name=None, batch_shape=None,
@@ -332,24 +337,8 @@ __all__ += _FUNCTIONS
 __all__ += make_classes("layers", BuiltIn, globals(), _bases_of)
 
 
-class StackedRNNCells(globals()["StackedRNNCells"]):
-    """StackedRNNCells([cell, cell]): one after another, which may be of the program's own."""
-
-    def __new__(cls, cells, *args, **kwargs):
-        if any(getattr(cell, "_is_traced", False) for cell in cells):
-            return StackedCells(cells, *args, **kwargs)
-        return super().__new__(cls, cells, *args, **kwargs)
-
-
 class RNN(globals()["RNN"]):
-    """RNN(cell), where the cell may be a layer of the program's own."""
-
-    def __new__(cls, cell, *args, **kwargs):
-        if isinstance(cell, (list, tuple)):
-            cell = StackedRNNCells(cell)
-        if getattr(cell, "_is_traced", False):
-            return CellRNN(cell, *args, **kwargs)
-        return super().__new__(cls, cell, *args, **kwargs)
+    """RNN(cell), where the cell may be a layer of the program's own; or a list of cells."""
 
     def __init__(self, cell, *args, **kwargs):
         if isinstance(cell, (list, tuple)):
@@ -357,6 +346,6 @@ class RNN(globals()["RNN"]):
         super().__init__(cell, *args, **kwargs)
 
 
-__all__ += ["Lambda"]
+__all__ += ["Lambda", "Wrapper"]
 __all__ += add_registry("layers", Layer, globals()) + add_aliases("layers", globals())
 __getattr__ = getter(__name__)

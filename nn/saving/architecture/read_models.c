@@ -238,6 +238,7 @@ static CornuStatus read_graph(CornuTraced *traced, const json_t *value)
         .training_only = json_is_true(json_object_get(value, "training_only")),
         .inference_only = json_is_true(json_object_get(value, "inference_only")),
         .computes_mask = json_is_true(json_object_get(value, "computes_mask")),
+        .computes_states = json_is_true(json_object_get(value, "computes_states")),
     };
     graph.read_count = read_numbers(json_object_get(value, "reads"), places);
     graph.assigned_count = read_numbers(json_object_get(value, "assigned"), graph.assigned);

@@ -77,6 +77,7 @@ static json_t *graph_to_json(const CornuTraced *traced, const CornuTracedGraph *
                               "graph", cornu__functional_to_json(graph->model, NULL));
     if (graph->training_only) value = cornu__json_with(value, "training_only", json_true());
     if (graph->computes_mask) value = cornu__json_with(value, "computes_mask", json_true());
+    if (graph->computes_states) value = cornu__json_with(value, "computes_states", json_true());
     if (graph->inference_only) value = cornu__json_with(value, "inference_only", json_true());
     return value;
 }
