@@ -22,6 +22,7 @@ from ._explain import explain
 from ._functions import GradientTape, Variable, function, gradients
 from ._library import lib as _lib
 from ._remat import RematScope, remat
+from ._stateless import grad, value_and_grad
 from ._surface.missing import coverage, getter as _getter
 from ._symbols import Tensor, input_tensor as Input
 from .devices import Device
@@ -39,6 +40,7 @@ from .regularizers import Regularizer
 from .utils import clear_session, set_dtype_policy, set_random_seed
 
 KerasTensor = Tensor
+jit = function
 __version__ = _lib.version
 __getattr__ = _getter(__name__)
 
@@ -53,9 +55,10 @@ __all__ = [
     "Initializer", "Input", "Int8Model", "KerasTensor", "Layer", "Loss", "Metric", "Model",
     "Optimizer", "Predictor", "Regularizer", "RematScope", "Sequential", "Tensor", "Variable",
     "activations", "applications", "backend", "callbacks", "clear_session", "clone_model",
-    "compile_to_c", "config", "constraints", "coverage", "datasets", "distribution", "dtype_policies",
-    "errors", "explain", "from_keras", "function", "gradients", "initializers", "layers",
+    "compile_to_c", "config", "constraints", "coverage", "datasets", "distribution",
+    "dtype_policies", "errors", "explain", "from_keras", "function", "grad", "gradients",
+    "initializers", "jit", "layers",
     "load", "load_model", "losses", "metrics", "mixed_precision", "model_from_json", "models",
     "ops", "optimizers", "preprocessing", "random", "regularizers", "remat", "saving",
-    "set_dtype_policy", "set_random_seed", "tree", "utils", "version",
+    "set_dtype_policy", "set_random_seed", "tree", "utils", "value_and_grad", "version",
 ]

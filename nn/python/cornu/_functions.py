@@ -243,7 +243,7 @@ class _Recorded:
                                                                   kwargs, arrays))
 
     def _record(self, device, tried, function, args, kwargs, arrays):
-        self.recording = Recording(device, function.counter, tried=tried)
+        self.recording = Recording(device, function.counter, tried=tried, of=function)
         with self.recording:
             inputs = [self.recording.input(array) for array in arrays]
 
@@ -275,6 +275,8 @@ class Function:
     """A Python function over tensors and variables that is recorded when it is called with arrays
     of new types, and afterwards run by the library alone. Arrays, also in lists and dictionaries,
     are its operands; numbers, strings and other objects are constants of a recording."""
+
+    sequential = False      # see Recording.be_sequential
 
     def __init__(self, python):
         functools.update_wrapper(self, python)

@@ -61,9 +61,11 @@ class Logged:
 class Step(Into):
     """The recording of a step."""
 
+    sequential = True
+
     def __init__(self, call, counted):
         super().__init__(call.graph, counted, call)
-        self.address, self.losses = ctypes.addressof(call), []
+        self.address, self.losses, self._of = ctypes.addressof(call), [], self
         call.penalized = True       # what layers add is in `losses`
 
     def call(self, training=False, draws=False):
@@ -170,7 +172,7 @@ class OwnStep:
         def record(_, pointer):
             model, call, recording = self._begin(pointer)
             with recording:
-                logs = getattr(model, method)(self._data(call, recording))
+                logs = model._run_step(getattr(model, method), self._data(call, recording))
                 if not isinstance(logs, dict):
                     raise TypeError("%s.%s returned %s, expected a dictionary of logs"
                                     % (type(model).__name__, method, type(logs).__name__))
@@ -220,6 +222,13 @@ class LossTracker:
     def reset_state(self):
         pass
 
+    def stateless_update_state(self, metric_variables, *args, **kwargs):
+        self.update_state(*args, **kwargs)
+        return []
+
+    def stateless_result(self, metric_variables):
+        return self.result()
+
 
 class CompiledMetrics(LossTracker):
     """The metrics of compile."""
@@ -252,6 +261,26 @@ class Stepped:
     """The part of Model that a subclass overrides."""
 
     _own_step = None    # the OwnStep that it is compiled with
+
+    def _run_step(self, method, data):
+        """train_step(data), or JAX' train_step(state, data), which returns the logs and the state."""
+        if len(inspect.signature(method).parameters) < 2:
+            return method(data)
+        optimizer = self.optimizer.variables if method.__name__ == "train_step" else None
+        parts = [self.trainable_variables, self.non_trainable_variables, optimizer,
+                 [v for metric in self.metrics for v in metric.variables]]
+        variables = [part for part in parts if part is not None]
+        before = [[step().value(v) for v in part] for part in variables]
+        logs, state = method(tuple(list(part) for part in before), data)
+        if [len(part) for part in state] != [len(part) for part in before]:
+            raise ValueError("%s.%s returned a state of %s values, expected %s; in %s" % (
+                type(self).__name__, method.__name__, [len(part) for part in state],
+                [len(part) for part in before], users_line()))
+        for part, old, new in zip(variables, before, state):
+            for variable, was, value in zip(part, old, new):
+                if value is not was:
+                    variable.assign(value)
+        return logs
 
     def train_step(self, data):
         """Records a step; called with a batch of recorded tensors. Returns the logs."""

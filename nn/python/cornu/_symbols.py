@@ -12,7 +12,7 @@ from ._extents import Extent, compute
 from ._library import Owned, arguments, lib, struct
 from ._operators import Operators, users_line
 from ._traces import tracing
-from ._values import _DRAWS, Readable, Value, current, eager, record
+from ._values import _DRAWS, Readable, Value, current, eager, record, stacked
 
 
 class Tensor(Operators):
@@ -191,7 +191,7 @@ def operation(name, /, *values, **named):
 
 
 def _symbolic(name, values, named):
-    form, trace = Form(), tracing()
+    form, trace, values = Form(), tracing(), stacked(name, values)
     given = {key: form(value) for key, value in named.items()}
     given["args"] = form(values)
     if trace is not None and not form.tensors and not form.extents:

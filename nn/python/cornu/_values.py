@@ -195,10 +195,11 @@ class Recording:
     counter: a variable that counts its runs, for random numbers; see Counter
     lazy: values compute when they are needed, of a GradientTape
     tried: the devices, by address, on which it has been begun before
+    of: the function that is recorded, whose `sequential` says whether statements run in order
     """
 
-    def __init__(self, device, counter=None, lazy=False, tried=()):
-        self._device, self._owned, self._tried = device, None, tried
+    def __init__(self, device, counter=None, lazy=False, tried=(), of=None):
+        self._device, self._owned, self._tried, self._of = device, None, tried, of
         self.kept, self._constants, self.placed = [], {}, []
         self.counter, self._iteration = counter, None
         self.values = [] if lazy else None
@@ -222,7 +223,18 @@ class Recording:
         if self._owned is None:
             self._owned = Owned(lib.cornu_graph_create(self.device), lib.cornu_graph_free,
                                 self._device)
+            if self._of is not None and self._of.sequential:
+                lib.cornu_graph_set_sequential(self._owned.address)
         return self._owned.address
+
+    def be_sequential(self):
+        """What is read from now on is what was assigned before; else it begins anew."""
+        if self._of is None:
+            raise NotImplementedError("stateless calls, which need a cornu.function or train_step "
+                                      "around them; in %s" % users_line())
+        if not self._of.sequential:
+            self._of.sequential = True
+            raise Again()
 
     def use(self, device):
         """A model or a variable on a device (something with address and counted) is part of it: it
@@ -488,9 +500,18 @@ def _is_operand(name, i):
     return flags[i] if i < len(flags) else many and flags[-1] if flags else True
 
 
+def stacked(name, values):
+    """Arguments in which a list of tensors, where one tensor is expected, is one."""
+    flags, words, _, lists = _operands(name)
+    return [operate("stack", list(value))
+            if flag and word not in lists and isinstance(value, (list, tuple)) and
+            any(isinstance(each, Operators) for each in value) else value
+            for value, flag, word in zip(values, flags, words)] + list(values[len(flags):])
+
+
 def record(recording, name, values, named):
     """keras.ops.NAME in a recording: a Value, or a list of those of several results."""
-    form = _Form(recording)
+    form, values = _Form(recording), stacked(name, values)
     by_name = _operands(name)[1]
     given = {key: form(value, by_name.get(key, False)) for key, value in named.items()
              if key != "name"}

@@ -9,9 +9,10 @@ import numpy as np
 
 from ._arrays import Borrowed, shape_of
 from ._library import Owned, lib
+from ._stateless import StatelessLayer
 from ._symbols import Form, Tensor, made_by, operands, results
 from ._traces import tracing
-from ._values import Readable, Value, current
+from ._values import Readable, Value, current, state
 
 
 # The objects of Python for layers of the library, by address, while they live.
@@ -48,6 +49,12 @@ class Weight(Readable):
     def trainable(self):
         return bool(lib.cornu_layer_trains(self._owner._layer_pointer(), self._address))
 
+    def _make_native(self, recording=state):
+        """Of a layer that no model has called: puts it on a device."""
+        if not self._weight.variable:
+            device = recording.device
+            lib.cornu_layer_move(self._owner._layer_pointer(), getattr(device, "address", device))
+
     def _native(self):
         if not self._weight.variable:
             raise ValueError("%s is on no device: call its model on arrays first, or compile it"
@@ -60,8 +67,7 @@ class Weight(Readable):
 
     def _read(self, recording):
         from ._functions import Borrowed as Device
-        if not self._weight.variable:       # of a layer that no model has called
-            lib.cornu_layer_move(self._owner._layer_pointer(), recording.device)
+        self._make_native(recording)
         address = self._native()
         recording.use(Device(lib.cornu_variable_device(address), self._keeper()))
         recording.placed.append((self._weight, address))
@@ -106,7 +112,7 @@ class Weight(Readable):
         return "<cornu Weight %s shape=%s>" % (self.path, self.shape)
 
 
-class Weighted:
+class Weighted(StatelessLayer):
     """What layers and models have in common: `pointer`, the library's layer, and its weights."""
 
     def _layer(self):

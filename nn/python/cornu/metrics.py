@@ -10,12 +10,13 @@ from ._described import Described, make_classes, snake_case
 from ._functions import Deferred, Variable
 from ._library import Owned, lib
 from ._operators import operate
+from ._stateless import StatelessMetric
 from ._surface.missing import add_aliases, getter
 from ._surface.registry import add_functions, add_registry
 from ._values import Array, current, to_array
 
 
-class Metric(Described):
+class Metric(StatelessMetric, Described):
     """The base of all metrics. Your own make variables by add_weight in __init__ and define
     update_state(y_true, y_pred, sample_weight=None) and result()."""
 
@@ -52,12 +53,15 @@ class Metric(Described):
     @property
     def variables(self):
         """The variables of a metric of your own, and of those that it has as attributes."""
+        if not self.is_own:
+            return []
         inner = [value for value in vars(self).values() if isinstance(value, Metric)]
         return self._variables + [v for metric in inner for v in metric.variables]
 
     def __getstate__(self):
         return {key: value for key, value in vars(self).items()
-                if key not in ("_made", "_states", "_device", "_pending")}
+                if key not in ("_made", "_states", "_device", "_pending") and
+                not key.startswith("_function_of_")}
 
     def _states_on(self, recording):
         """The library's states, on the device of the first recording."""

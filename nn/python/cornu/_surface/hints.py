@@ -14,7 +14,6 @@ HINTS = {
     "KerasTensor.squeeze": "cornu.ops.squeeze",
     "Layer.quantize": "dtype=\"int8_from_float32\" when the layer is made",
     "Layer.path": "layer.name; weights have a path",
-    "Layer.stateless_call": "cornu.function around a step, and cornu.gradients",
     "Layer.save_own_variables": "model.save_weights",
     "Layer.load_own_variables": "model.load_weights",
     "Model.make_train_function": "model.train_on_batch",
@@ -24,9 +23,6 @@ HINTS = {
     "Model.set_state_tree": "model.set_weights",
     "Model.run_eagerly": "steps are compiled, always",
     "Model.jit_compile": "steps are compiled, always",
-    "optimizers.Optimizer.stateless_apply": "optimizer.apply in a cornu.function",
-    "metrics.Metric.stateless_update_state": "metric.update_state in a cornu.function",
-    "metrics.Metric.stateless_result": "metric.result in a cornu.function",
     "applications.nasnet": "a file that Keras saved: cornu.load(\"nasnet.keras\")",
     "applications": "a file that Keras saved: keras.applications.X(...).save(\"x.keras\"), then "
                     "cornu.load(\"x.keras\")",

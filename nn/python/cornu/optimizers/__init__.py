@@ -10,12 +10,13 @@ from .._functions import Borrowed
 from .._library import Owned, lib
 from .._operators import users_line
 from .._values import Again, Compiled, Recording, Same, Value, current, kept, to_array
+from .._stateless import StatelessOptimizer
 from .._surface.missing import getter
 from .._surface.registry import add_registry
 from . import schedules
 
 
-class ByHand:
+class ByHand(StatelessOptimizer):
     """What optimizers do in functions, and under a tape."""
 
     _own = None          # the library's optimizer, of an object that no model is compiled with
@@ -39,7 +40,7 @@ class ByHand:
         if not variables:
             raise ValueError("%s: there are no variables to train" % self.class_name)
         for variable in variables:
-            _need_native(variable)
+            variable._make_native()
         addresses = [v._native() for v in variables]
         optimizer = self._optimizer()
         if all(hasattr(v, "_address") for v in variables):
@@ -56,21 +57,22 @@ class ByHand:
 
     def _order(self):
         """The addresses of the variables that it trains, in its order."""
-        model = self._model_of()
-        if model is not None:
-            return [w._native() for w in model.trainable_weights]
+        if self._model_of() is not None:
+            return [w._native() for w in self._trained()]
         return [address for _, address in self._built]
+
+    def _trained(self):
+        """The variables that it trains."""
+        model = self._model_of()
+        return model.trainable_weights if model is not None else \
+            [variable for variable, _ in self._built]
 
     def apply(self, grads, trainable_variables=None):
         """Updates the variables, by default those of build, by gradients: in a function, in each
         run; under a tape, at once."""
         grads = list(grads)
         variables = trainable_variables
-        if variables is None:
-            model = self._model_of()
-            variables = model.trainable_weights if model is not None else \
-                [variable for variable, _ in self._built]
-        variables = list(variables)
+        variables = list(self._trained() if variables is None else variables)
         if len(grads) != len(variables):
             raise ValueError("%s.apply: %d gradients are given for %d variables; in %s"
                              % (self.class_name, len(grads), len(variables), users_line()))
@@ -93,7 +95,7 @@ class ByHand:
             self.build(variables)
             raise Again()
         for variable in variables:
-            _need_native(variable)
+            variable._make_native()
         place = {variable._native(): i for i, variable in enumerate(variables)}
         order = self._order()
         if sorted(place) != sorted(order):
@@ -150,12 +152,6 @@ def _lent(array):
     return Lent().array(array)
 
 
-def _need_native(variable):
-    """A cornu.Variable that nothing has used yet gets its memory."""
-    if hasattr(variable, "_make_native"):
-        variable._make_native()
-
-
 class Optimizer(ByHand, Described):
     """The base of all optimizers."""
 
@@ -172,7 +168,8 @@ class Optimizer(ByHand, Described):
 
     def __getstate__(self):
         return {key: value for key, value in vars(self).items()
-                if key not in ("_model", "_own", "_built")}
+                if key not in ("_model", "_own", "_built", "_listed") and
+                not key.startswith("_function_of_")}
 
     def _pointer(self):
         model = self._model_of()
