@@ -105,6 +105,21 @@ class Calls(unittest.TestCase):
             self.assertEqual(len(model.train_on_batch(np.ones((2, 4)), np.ones((2, 2)))), 3)
 
 
+class States(unittest.TestCase):
+    """tests/python/examples/guides_working_with_rnns compares predict with Keras."""
+
+    def test_calls_go_on_as_predict_does(self):
+        x = np.random.default_rng(1).normal(size=(2, 3, 5)).astype("float32")
+        lstm, outer = cornu.layers.LSTM(4, stateful=True), cornu.Input(batch_shape=(2, 3, 5))
+        model = cornu.Model(outer, lstm(outer))
+        one, two, three = [model.predict(x, verbose=0) for _ in range(3)]
+        self.assertGreater(abs(one - two).max(), 1e-3)
+        lstm.reset_state()
+        np.testing.assert_array_equal(model.predict(x, verbose=0), one)
+        np.testing.assert_array_equal(model(x), two)
+        np.testing.assert_array_equal(model.predict(x, verbose=0), three)
+
+
 class Cuts(unittest.TestCase):
     """Models from the inputs of another to a layer of it."""
 

@@ -420,7 +420,9 @@ class Compiled:
                 pointer, dtype = lib.cornu_op_convert(pointer, dtype_number("float32")), "float32"
             fetched.append(pointer)
             self._made.append((value.shape, np.dtype(dtype)))
-            lents.append(Borrowed().array(np.empty(*self._made[-1])))
+            # What depends on states of a shard, as of a stateful layer, has an axis of shards.
+            shards = (1,) if lib.cornu_tensor_varies(pointer) else ()
+            lents.append(Borrowed().array(np.empty(shards + value.shape, dtype)))
         self._count = len(fetched)
         self._fetched = (ctypes.c_void_p * max(self._count, 1))(*fetched)
         self._lents = (lib.type("CornuArray") * max(self._count, 1))(*lents)

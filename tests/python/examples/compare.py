@@ -47,9 +47,12 @@ def run(name):
     return {"report": found[-1]} if found else {"error": "it reports nothing"}
 
 
-def has_tape(name):
+def needs_tensorflow(name):
+    """Programs with its tape; and with states that outlast a batch, which predict of Keras on JAX
+    forgets."""
     with open(os.path.join(HERE, name + ".py"), encoding="utf-8") as file:
-        return "GradientTape" in file.read()
+        text = file.read()
+    return "GradientTape" in text or "stateful=True" in text
 
 
 def side(which, names, backend="jax"):
@@ -134,7 +137,7 @@ def main(names):
     names = names or programs()
     counts, theirs, lost = {}, {}, []
     for backend, tape in (("jax", False), ("tensorflow", True)):
-        these = [name for name in names if has_tape(name) == tape]
+        these = [name for name in names if needs_tensorflow(name) == tape]
         theirs.update(side("keras", these, backend) if these else {})
     for name in names:
         what, text = row(name, theirs[name], side("cornu", [name])[name])
