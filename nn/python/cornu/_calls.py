@@ -5,6 +5,7 @@ import ctypes
 import numpy as np
 
 from ._library import lib
+from ._nested import Place, filled
 from ._symbols import Tensor, input_tensor
 from ._values import (Array, Compiled, Counter, Readable, Recording, Same, Value, current, kept,
                       recorded, state, to_array)
@@ -174,28 +175,14 @@ class _Symbols:
         dtype = "string" if getattr(value.dtype, "kind", "f") in "SUO" else dtype
         self.given.append(value)
         self.key.append((tuple(value.shape[1:]), dtype))
-        return _Place(len(self.given) - 1)
-
-    def made(self, value):
-        if isinstance(value, dict):
-            return {word: self.made(v) for word, v in value.items()}
-        if isinstance(value, tuple):
-            return type(value)(*[self.made(v) for v in value])
-        if isinstance(value, list):
-            return [self.made(v) for v in value]
-        return self.symbols[value.i] if isinstance(value, _Place) else value
-
-
-class _Place:
-    def __init__(self, i):
-        self.i = i
+        return Place(len(self.given) - 1)
 
 
 def call_layer(layer, args, kwargs):
     """layer(x) of arrays or recorded tensors: by a model of this call alone, which the layer
     keeps."""
     from ._models import Model
-    from ._traced import filled, flat
+    from ._traced import flat
     training = kwargs.pop("training", None)
     symbols = _Symbols()
     args, kwargs = [symbols(value) for value in args], symbols(kwargs)
@@ -207,7 +194,7 @@ def call_layer(layer, args, kwargs):
                                         name="x%d" % i)
                            for i, (shape, dtype) in enumerate(shapes)]
         first = layer._first
-        made = layer._called(symbols.made(args), symbols.made(kwargs))
+        made = layer._called(filled(args, symbols.symbols), filled(kwargs, symbols.symbols))
         layer._first = first
         tensors = []
         form = flat(made, tensors)      # what is no tensor stays in its place

@@ -11,6 +11,7 @@ from . import _arrays as arrays
 from ._arrays import dtype_number
 from ._described import Described, unique_name
 from ._library import Owned, lib, struct
+from ._nested import Place, filled, mapped
 from ._operators import operate, users_line
 from ._values import (_NARROWER, Array, Compiled, Counter, Readable, Recording, Same, Value,
                       current, record, recorded, state, to_array)
@@ -188,7 +189,7 @@ class Deferred:
 
 
 def _flat(value, key, arrays):
-    """The value with Slots for arrays, which are listed; adds to the key what makes another
+    """The value with places for arrays, which are listed; adds to the key what makes another
     recording."""
     kind = type(value)
     if kind in _STATIC:
@@ -204,7 +205,7 @@ def _flat(value, key, arrays):
         arrays.append(value)
         key.append(dtype)
         key.append(value.shape)
-        return _Slot(len(arrays) - 1)
+        return Place(len(arrays) - 1)
     if isinstance(value, (list, tuple)):
         key.append(kind)
         key.append(len(value))
@@ -220,21 +221,6 @@ def _flat(value, key, arrays):
     return value
 
 
-class _Slot:
-    def __init__(self, i):
-        self.i = i
-
-
-def _map(value, leaf):
-    """A structure with its leaves replaced."""
-    if isinstance(value, (list, tuple)):
-        made = [_map(v, leaf) for v in value]
-        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
-    if isinstance(value, dict):
-        return {word: _map(v, leaf) for word, v in value.items()}
-    return leaf(value)
-
-
 class _Recorded:
     """A function recorded for some types."""
 
@@ -246,12 +232,9 @@ class _Recorded:
         self.recording = Recording(device, function.counter, tried=tried, of=function)
         with self.recording:
             inputs = [self.recording.input(array) for array in arrays]
-
-            def fill(value):
-                return inputs[value.i] if isinstance(value, _Slot) else value
-            made = function.python(*_map(args, fill), **_map(kwargs, fill))
+            made = function.python(*filled(args, inputs), **filled(kwargs, inputs))
             self.outputs = []
-            self.result = _map(made, self._output)
+            self.result = mapped(made, self._output)
         self.compiled = Compiled(self.recording, inputs, self.outputs)
         self.plain = isinstance(made, Value)
 
@@ -261,13 +244,13 @@ class _Recorded:
         if not isinstance(value, Value):
             return value
         self.outputs.append(self.recording.value(value))
-        return _Slot(len(self.outputs) - 1)
+        return Place(len(self.outputs) - 1)
 
     def run(self, arrays):
         made = self.compiled.run(arrays)
         if self.plain:
             return made[0]
-        return _map(self.result, lambda value: made[value.i] if isinstance(value, _Slot)
+        return mapped(self.result, lambda value: made[value.i] if isinstance(value, Place)
                     else value.compute() if isinstance(value, Deferred) else value)
 
 
@@ -394,9 +377,9 @@ class GradientTape:
         if output_gradients is not None:
             target = record(target.recording, "multiply", (target, output_gradients), {})
         flat = []
-        _map(sources, flat.append)
+        mapped(sources, flat.append)
         made = iter(gradients(target, flat))
-        return _map(sources, lambda _: next(made))
+        return mapped(sources, lambda _: next(made))
 
 
 def finish_pending():

@@ -7,8 +7,9 @@ the variables get back what they had. So nothing changes outside, as in Keras' S
 import numpy as np
 
 from ._arrays import KERAS_NAMES, Borrowed, shape_of
-from ._functions import _map, assign_in, function, gradients
+from ._functions import assign_in, function, gradients
 from ._library import lib
+from ._nested import mapped
 from ._operators import users_line
 from ._values import Readable, Value, current
 
@@ -169,13 +170,13 @@ def value_and_grad(fun, argnums=0, has_aux=False):
             leaves.append(recording.value(value))
             return leaves[-1]
         for place in places:
-            args[place] = _map(args[place], leaf)
+            args[place] = mapped(args[place], leaf)
         made = fun(*args, **kwargs)
         if has_aux and not (isinstance(made, (list, tuple)) and len(made) == 2):
             raise TypeError("value_and_grad: expected a loss and something else, %s came; in %s"
                             % (type(made).__name__, users_line()))
         found = iter(gradients(made[0] if has_aux else made, leaves))
-        grads = [_map(args[place], lambda value: None if value is None else next(found))
+        grads = [mapped(args[place], lambda value: None if value is None else next(found))
                  for place in places]
         return made, tuple(grads) if isinstance(argnums, (list, tuple)) else grads[0]
     return function(both)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ._functions import Deferred
 from ._library import lib, struct
+from ._nested import Place, filled, placed
 from ._operators import operate, users_line
 from ._own import (_FAILED, _POINTER, _POINTERS, _STATUS, _UPDATE, Into, address_of, guarded,
                    guarded_result)
@@ -21,19 +22,12 @@ _PREDICT = ctypes.CFUNCTYPE(_STATUS, _POINTER, ctypes.POINTER(_CALL), _POINTERS)
 
 # ---- Structures of data ----
 
-class _Place:
-    def __init__(self, i):
-        self.i = i
-
-
 def flat(value, arrays):
     """A structure of arrays, in lists and dictionaries, with places for them; they are listed."""
-    if isinstance(value, dict):
-        return {key: flat(v, arrays) for key, v in value.items()}
-    if isinstance(value, (list, tuple)) and not _is_of_numbers(value):
-        return type(value)([flat(v, arrays) for v in value])
-    arrays.append(np.asarray(value))
-    return _Place(len(arrays) - 1)
+    found = []
+    form = placed(value, found, lambda _: True, _is_of_numbers)
+    arrays += [np.asarray(v) for v in found]
+    return form
 
 
 def _is_of_numbers(value):
@@ -42,14 +36,6 @@ def _is_of_numbers(value):
             return True
         value = value[0]
     return not hasattr(value, "shape") and not isinstance(value, dict)
-
-
-def filled(form, values):
-    if isinstance(form, dict):
-        return {key: filled(v, values) for key, v in form.items()}
-    if isinstance(form, (list, tuple)):
-        return type(form)([filled(v, values) for v in form])
-    return values[form.i]
 
 
 # ---- Recording a step ----
@@ -123,7 +109,7 @@ class OwnStep:
         self.struct = struct("CornuOwnStep", more_logs=True, valid_rows=True, own_data=True, xs=1,
                              own_updates=own_updates)
         self._bridges = []
-        self.forms = {"input": _Place(0), "output": None}
+        self.forms = {"input": Place(0), "output": None}
         for wanted, field, method in ((train, "train", "train_step"), (test, "test", "test_step")):
             if wanted:
                 self._set(field, guarded(_STEP, self._recorder(method), _FAILED))

@@ -14,6 +14,7 @@ from ._configured import Configured
 from ._described import Described, plain, snake_case, unique_name
 from ._extents import extents_of
 from ._library import Owned, arguments, lib, struct
+from ._nested import filled, placed
 from ._operators import users_line
 from ._own import Objects, is_own
 from ._symbols import Form, Tensor, find_tensor, made_by, operation, results
@@ -26,39 +27,9 @@ _MOST = lib.constants["CORNU_MAX_MODEL_TENSORS"]
 
 # ---- Nested arguments ----
 
-class _Place:
-    """Where a tensor stands in nested lists and dictionaries."""
-
-    def __init__(self, i):
-        self.i = i
-
-    def __repr__(self):
-        return "<%d>" % self.i
-
-
 def flat(value, tensors):
     """The same with places for the tensors, which are appended to a list."""
-    if isinstance(value, dict):
-        return {key: flat(v, tensors) for key, v in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*[flat(v, tensors) for v in value])
-    if isinstance(value, (list, tuple)):
-        return type(value)(flat(v, tensors) for v in value)
-    if isinstance(value, Tensor):
-        tensors.append(value)
-        return _Place(len(tensors) - 1)
-    return value
-
-
-def filled(value, tensors):
-    """With tensors for the places."""
-    if isinstance(value, dict):
-        return {key: filled(v, tensors) for key, v in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*[filled(v, tensors) for v in value])
-    if isinstance(value, (list, tuple)):
-        return type(value)(filled(v, tensors) for v in value)
-    return tensors[value.i] if isinstance(value, _Place) else value
+    return placed(value, tensors, lambda v: isinstance(v, Tensor))
 
 
 def _shapes(value):

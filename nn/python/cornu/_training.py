@@ -291,16 +291,12 @@ class Trained(Stepped):
         return self.history
 
     def _running(self, callbacks, verbose, feeds, config, run_it):
-        """Calls the library with the callbacks; again where recording a step made variables."""
-        while True:
+        """Calls the library with the callbacks."""
+        def once():
             with _callbacks.Run(self, callbacks, verbose, feeds) as run:
                 run.fill(config.callbacks)
-                try:
-                    return run_it()
-                except Again:
-                    pass
-                finally:
-                    lib.raise_late()
+                return run_it()
+        return self._recording_again(once)
 
     def _feed(self, feeds, data, shuffle=False, again=False):
         """The address of a data set of batches, kept in `feeds`."""
@@ -485,6 +481,7 @@ class Trained(Stepped):
 
     @staticmethod
     def _recording_again(run_it):
+        """Calls the library; again where recording a step made variables."""
         while True:
             try:
                 return run_it()
