@@ -74,5 +74,8 @@ CornuTensor *cornu__erfinv(CornuTensor *x)
         q = cornu_op_shift(cornu_op_multiply(q, b), tail[i]);
     }
     CornuTensor *y = cornu_op_multiply(cornu_op_select(near, p, q), inner);
-    return cornu_op_select(edge, cornu_op_scale(x, (double)INFINITY), y);
+    CornuTensor *infinite = cornu_op_select(cornu__where(x, CORNU_GREATER, 0.0),
+                                            cornu__like_x(x, (double)INFINITY),
+                                            cornu__like_x(x, -(double)INFINITY));
+    return cornu_op_select(edge, infinite, y);
 }

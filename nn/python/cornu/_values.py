@@ -480,13 +480,14 @@ class _Form:
 
 
 def _operands(name):
-    """Of an operation's arguments: which are operands, by place and by name, whether the last one
-    takes all that follow, and which are lists of operands."""
+    """Of an operation's arguments: which are operands, by place and by name, the place of the one
+    that takes all that follow by place, or None, and which are lists of operands."""
     if name not in _OPERANDS:
         arguments = _ENTRIES[name]["arguments"] if name in _ENTRIES else []
-        flags = [bool(a.get("operand")) and a["name"] != "key" for a in arguments]
+        flags = [bool(a.get("operand")) and (a["name"] != "key" or len(arguments) > 2)
+                 for a in arguments]        # the key of get_item is none
         _OPERANDS[name] = (flags, {a["name"]: f for a, f in zip(arguments, flags)},
-                           bool(arguments and arguments[-1].get("many")),
+                           next((i for i, a in enumerate(arguments) if a.get("many")), None),
                            {a["name"] for a in arguments if a["name"] in _LISTS or name == "stack" or
                             name in _PAIRS})
     return _OPERANDS[name]
@@ -499,7 +500,9 @@ _PAIRS = {"fft", "fft2", "ifft2", "irfft"}              # of a complex x
 
 def _is_operand(name, i):
     flags, _, many, _ = _operands(name)
-    return flags[i] if i < len(flags) else many and flags[-1] if flags else True
+    if many is not None and i >= many:
+        return flags[many]
+    return i < len(flags) and flags[i] if flags else True
 
 
 def stacked(name, values):
