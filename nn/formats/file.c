@@ -47,7 +47,8 @@ static int open_temporary(CornuNewFile *file, mode_t mode)
 
 static CornuStatus fail(CornuNewFile *file, const char *what)
 {
-    CornuStatus status = cornu__fail(CORNU_ERR_FILE, "%s: %s: %s", file->path, what,
+    const CornuStatus kind = errno == ENOMEM ? CORNU_ERR_MEMORY : CORNU_ERR_FILE;
+    CornuStatus status = cornu__fail(kind, "%s: %s: %s", file->path, what,
                                      cornu__open_error(errno));
     cornu__log(CORNU_LOG_ERROR, "%s: %s", file->path, what);
     cornu__file_abandon(file);

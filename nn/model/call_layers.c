@@ -7,6 +7,8 @@ static bool make_calls(const CornuModel *model, const CornuCall *call, CornuTens
 {
     const bool staged = cornu__model_on_host(model);
     cornu__model_place_fed(model, in, in_masks, values, masks, begin);
+    for (int i = 0; i < model->more_count; i++)
+        values[cornu__model_value_index(model, model->more[i])] = in[model->input_count + i];
     for (int i = 0; i < model->call_count; i++) {
         const CornuModelCall *made = &model->calls[model->calls[i].nth];
         const CornuNode      *node = made->node;

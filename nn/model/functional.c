@@ -27,7 +27,8 @@ typedef struct {
 typedef struct {
     const CornuModelConfig *config;
     const char *name;
-    int         inputs, outputs;      /* number given */
+    CornuSymbol *const *more;         /* further inputs */
+    int         inputs, outputs, more_count; /* number given */
     int         stamp;
     CornuNode **nodes;                /* in topological order */
     int        *depths;               /* per node: calls to the farthest output */
@@ -44,6 +45,8 @@ static bool is_given(const Map *map, const CornuNode *node)
 {
     for (int i = 0; i < map->inputs; i++)
         if (map->config->inputs[i]->node == node) return true;
+    for (int i = 0; i < map->more_count; i++)
+        if (map->more[i]->node == node) return true;
     return false;
 }
 
@@ -103,6 +106,7 @@ static CornuStatus visit_all(Map *map)
         CORNU__TRY(visit(map, map->config->outputs[i]));
     for (int i = 0; i < map->inputs; i++)
         CORNU__TRY(visit(map, map->config->inputs[i]));
+    for (int i = 0; i < map->more_count; i++) CORNU__TRY(visit(map, map->more[i]));
     return CORNU_OK;
 }
 
@@ -225,6 +229,9 @@ static CornuStatus fill_model(CornuModel *model, const Map *map)
     }
     for (int i = 0; i < map->outputs; i++)
         model->outputs[model->output_count++] = map->config->outputs[i];
+    model->more = cornu__allocate((size_t)map->more_count + 1, sizeof *model->more);
+    if (!model->more) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < map->more_count; i++) model->more[model->more_count++] = map->more[i];
     model->function = cornu__symbol_is_whole(model->inputs[0]);
     model->base.output = model->outputs[0]->type.shape;
     CORNU__TRY(cornu__model_set_keys(model, map->config->input_keys, map->config->output_keys));
@@ -269,6 +276,10 @@ static CornuStatus check_map(Map *map)
                                "axis 0", map->name, cornu__symbol_print(&name, config->outputs[i]),
                                cornu_shape_print(&text, shape));
     }
+    for (int i = 0; i < map->more_count; i++)
+        if (!is_input(map->more[i]->node) || !cornu__symbol_is_whole(map->more[i]))
+            return cornu__fail(CORNU_ERR_FORMAT, "%s: input %d of a graph is the output of a layer",
+                               map->name, map->inputs + i);
     CORNU__TRY(visit_all(map));
     CORNU__TRY(measure(map));
     qsort(map->layers, (size_t)map->layer_count, sizeof *map->layers, by_depth);
@@ -278,8 +289,15 @@ static CornuStatus check_map(Map *map)
 
 CornuModel *cornu__model_of(const CornuModelConfig *config)
 {
+    return cornu__model_with_more(config, NULL, 0);
+}
+
+CornuModel *cornu__model_with_more(const CornuModelConfig *config, CornuSymbol *const *more,
+                                   int more_count)
+{
     int        *made = &cornu__making()->functional;
-    Map         map = { .config = config, .name = config->name ? config->name : "functional" };
+    Map         map = { .config = config, .name = config->name ? config->name : "functional",
+                        .more = more, .more_count = more_count };
     CornuModel *model = NULL;
     CornuStatus status = cornu_error_pending() ? cornu_error_status() : check_map(&map);
     if (!status) {

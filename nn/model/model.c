@@ -557,6 +557,7 @@ static void free_model(CornuLayer *layer)
         cornu_layer_free(layer->inner[i]);
     }
     cornu__model_free_keys(model);
+    cornu__release(model->more);
     cornu__release(model->calls);
     cornu__release(layer->inner);
     cornu__lookup_clear(&model->labels);

@@ -90,6 +90,9 @@ struct CornuModel {
     CornuModelCall *calls;                       /* in topological order, inputs included */
     int          call_count, call_space, value_count;
     CornuSymbol *inputs[CORNU_MAX_MODEL_TENSORS], *outputs[CORNU_MAX_MODEL_TENSORS];
+    CornuSymbol **more;                          /* of a graph of a traced layer: weights that it
+                                                    reads for which `inputs` has no place */
+    int          more_count;
     char        *input_keys[CORNU_MAX_MODEL_TENSORS];    /* of dictionaries, ascending; or NULL */
     char        *output_keys[CORNU_MAX_MODEL_TENSORS];
     int          input_count, output_count;
@@ -158,6 +161,9 @@ CornuModel *cornu__model_create(const CornuLayerClass *kind, const char *name, c
 /* As cornu_model_from, but the symbols need not be the thread's, and keep their owner on
  * failure. */
 CornuModel *cornu__model_of(const CornuModelConfig *config);
+/* Likewise with further inputs, model->more. */
+CornuModel *cornu__model_with_more(const CornuModelConfig *config, CornuSymbol *const *more,
+                                   int more_count);
 
 /* Append a layer, and a call of a layer; the model references both. */
 CornuStatus cornu__model_append_layer(CornuModel *model, CornuLayer *layer);

@@ -234,8 +234,31 @@ def distributed(keras):
     return keras.Model(x, y), numbers((6, 4, 3), 19), numbers((6, 4, 2), 20)
 
 
+def many(keras):
+    """More weights of its own than a model has inputs."""
+    ops, layers = keras.ops, keras.layers
+
+    class Polynomial(layers.Layer):
+        def build(self, shape):
+            self.factors = [self.add_weight(shape=(shape[-1],), name="factor_%d" % i)
+                            for i in range(45)]
+
+        def call(self, x):
+            y = ops.zeros_like(x)
+            for factor in self.factors:
+                y = 0.9 * y * ops.tanh(x) + factor
+            return y
+
+        def compute_output_shape(self, shape):
+            return shape
+
+    x = keras.Input((4, 3))
+    y = layers.TimeDistributed(Polynomial())(Polynomial()(x))
+    return keras.Model(x, y), numbers((6, 4, 3), 21), numbers((6, 4, 3), 22)
+
+
 PROGRAMS = {each.__name__: each for each in (linear, subclassed, centred, masked, cell, tied,
-                                             open_cell, both_ways, distributed)}
+                                             open_cell, both_ways, distributed, many)}
 
 
 def run(keras, name):

@@ -100,27 +100,39 @@ static CornuStatus settle(CornuLayer *layer, const CornuCall *call, const CornuT
     return CORNU_OK;
 }
 
-static CornuTensor *call_graph(CornuLayer *layer, const CornuCall *call,
-                               const CornuTracedGraph *graph, CornuTensor *const *in,
-                               CornuTensor **out)
+/* Fills x with the operands as the graph takes them, and the weights that it reads. */
+static bool give(CornuLayer *layer, const CornuCall *call, const CornuTracedGraph *graph,
+                 CornuTensor *const *in, CornuTensor **x)
 {
-    CornuTensor *x[CORNU_MAX_MODEL_TENSORS], *masks[CORNU_MAX_MODEL_TENSORS] = { NULL };
-    CornuTensor *y[CORNU_MAX_MODEL_TENSORS], *y_masks[CORNU_MAX_MODEL_TENSORS];
     for (int i = 0; i < graph->operands; i++) {
         const CornuDtype want = graph->model->inputs[i]->type.dtype;
         const bool       of_floats = cornu_dtype_is_float(cornu_tensor_type(in[i]).dtype);
         x[i] = of_floats == cornu_dtype_is_float(want) ? in[i] : cornu_op_convert(in[i], want);
-        if (!x[i]) return NULL;
-        masks[i] = call->masks ? call->masks[i] : NULL;
+        if (!x[i]) return false;
     }
     for (int i = 0; i < graph->read_count; i++) {
         const int place = cornu__traced_place(cornu__as_traced(layer), graph->reads[i]);
-        if (!(x[graph->operands + i] = cornu_layer_read(layer, call, place))) return NULL;
+        if (!(x[graph->operands + i] = cornu_layer_read(layer, call, place))) return false;
     }
-    CornuCall own = *call;
+    return true;
+}
+
+static CornuTensor *call_graph(CornuLayer *layer, const CornuCall *call,
+                               const CornuTracedGraph *graph, CornuTensor *const *in,
+                               CornuTensor **out)
+{
+    CornuTensor *masks[CORNU_MAX_MODEL_TENSORS] = { NULL };
+    CornuTensor *y[CORNU_MAX_MODEL_TENSORS], *y_masks[CORNU_MAX_MODEL_TENSORS];
+    CornuCall    own = *call;
     own.mask = NULL;
     own.masks = NULL;
-    if (!cornu__model_call_layers(graph->model, &own, x, masks, y, y_masks)) return NULL;
+    for (int i = 0; i < graph->operands; i++) masks[i] = call->masks ? call->masks[i] : NULL;
+    CornuTensor **x = cornu__allocate((size_t)(graph->operands + graph->read_count), sizeof *x);
+    if (!x) return cornu__null();
+    const bool made = give(layer, call, graph, in, x) &&
+                      cornu__model_call_layers(graph->model, &own, x, masks, y, y_masks);
+    cornu__release(x);
+    if (!made) return NULL;
     memcpy(out, y, (size_t)graph->results * sizeof *out);
     return settle(layer, call, graph, y) ? cornu__null() : out[0];
 }
@@ -208,6 +220,7 @@ static void free_traced(CornuLayer *layer)
 {
     CornuTraced *traced = cornu__as_traced(layer);
     for (int i = 0; i < traced->read_count; i++) cornu__node_unref(traced->reads[i].node);
+    for (int i = 0; i < traced->graph_count; i++) cornu__release(traced->graphs[i].reads);
     cornu__release(traced->reads);
     cornu__release(traced->class_name);
     cornu__release(traced->module);
@@ -436,7 +449,8 @@ static CornuStatus list_weights(CornuTraced *traced)
 static CornuStatus check_graph(const CornuTraced *traced, const CornuTracedGraph *graph)
 {
     bool known = graph->results > 0 && graph->operands > 0 &&
-                 graph->model->input_count == graph->operands + graph->read_count &&
+                 graph->model->input_count + graph->model->more_count ==
+                     graph->operands + graph->read_count &&
                  graph->model->output_count ==
                      graph->results + graph->losses + graph->assigned_count;
     for (int i = 0; i < graph->assigned_count; i++)
@@ -461,6 +475,7 @@ CornuStatus cornu__traced_add_graph(CornuTraced *traced, CornuTracedGraph graph)
     CornuStatus status = check_graph(traced, &graph);
     if (status) {
         cornu_model_free(graph.model);
+        cornu__release(graph.reads);
         return cornu__fail_prefix(status, cornu_layer_name(layer));
     }
     graph.model->is_traced = true;
@@ -486,9 +501,20 @@ static int read_at(const CornuTraced *traced, const CornuNode *node)
     return i;
 }
 
-/* The weights that symbols depend on become inputs after the operands. */
+/* A weight that a graph reads becomes an input after the operands, or one of the further ones. */
+static void add_read(const CornuTraced *traced, CornuTracedGraph *graph, CornuModelConfig *ends,
+                     CornuSymbol **more, int weight)
+{
+    const int    at = graph->operands + graph->read_count;
+    CornuSymbol *symbol = &traced->reads[weight].node->out[0];
+    if (at < CORNU_MAX_MODEL_TENSORS) ends->inputs[at] = symbol;
+    else more[at - CORNU_MAX_MODEL_TENSORS] = symbol;
+    graph->reads[graph->read_count++] = traced->reads[weight].weight;
+}
+
+/* The weights that symbols depend on, of which both lists have room for all. */
 static CornuStatus add_reads(const CornuTraced *traced, CornuTracedGraph *graph,
-                             CornuModelConfig *ends)
+                             CornuModelConfig *ends, CornuSymbol **more)
 {
     CornuNode **left = NULL;
     int         space = 0, count = 0;
@@ -503,18 +529,10 @@ static CornuStatus add_reads(const CornuTraced *traced, CornuTracedGraph *graph,
         const int  weight = node->stamp == stamp || node->in_count ? -1 : read_at(traced, node);
         if (node->stamp == stamp) continue;
         node->stamp = stamp;
-        const int at = graph->operands + graph->read_count;
-        if (weight >= 0 && at == CORNU_MAX_MODEL_TENSORS)
-            status = cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: has more than %d operands and weights "
-                                 "of its own", cornu_layer_name(&traced->base),
-                                 CORNU_MAX_MODEL_TENSORS);
-        else if (weight >= 0) {
-            ends->inputs[at] = &node->out[0];
-            graph->reads[graph->read_count++] = traced->reads[weight].weight;
-        }
-        const int more = cornu__node_symbols(node);
-        if (!status) status = cornu__reserve(&left, &space, count, more, sizeof *left);
-        for (int i = 0; i < more && !status; i++) left[count++] = node->in[i]->node;
+        if (weight >= 0) add_read(traced, graph, ends, more, weight);
+        const int before = cornu__node_symbols(node);
+        status = cornu__reserve(&left, &space, count, before, sizeof *left);
+        for (int i = 0; i < before && !status; i++) left[count++] = node->in[i]->node;
     }
     cornu__release(left);
     return status;
@@ -567,10 +585,17 @@ CornuStatus cornu_traced_add_from(CornuLayer *layer, const CornuTracedGraphConfi
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: has %d results, losses and assigned "
                            "weights, expected at most %d", cornu_layer_name(layer), outputs,
                            CORNU_MAX_MODEL_TENSORS);
-    CORNU__TRY(add_reads(traced, &graph, &ends));
-    graph.model = cornu__model_of(&ends);
-    if (!graph.model) return cornu_error_take();
-    return add_traced(traced, graph);
+    CornuSymbol **more = cornu__allocate((size_t)traced->read_count + 1, sizeof *more);
+    graph.reads = cornu__allocate((size_t)traced->read_count + 1, sizeof *graph.reads);
+    CornuStatus status = more && graph.reads ? add_reads(traced, &graph, &ends, more)
+                                             : CORNU_ERR_MEMORY;
+    const int further = graph.operands + graph.read_count - CORNU_MAX_MODEL_TENSORS;
+    if (!status) graph.model = cornu__model_with_more(&ends, more, further > 0 ? further : 0);
+    if (!status && !graph.model) status = cornu_error_take();
+    cornu__release(more);
+    if (!status) return add_traced(traced, graph);
+    cornu__release(graph.reads);
+    return status;
 }
 
 CornuSymbol *cornu_placeholder(CornuType type, const char *name)

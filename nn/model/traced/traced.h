@@ -71,8 +71,9 @@ typedef struct {
                                      f32 (B, 1) for a batch; without such a graph they are zeros */
 } CornuTracedGraphConfig;
 
-/* Adds a graph. Operands, weights that it reads and results are at most CORNU_MAX_MODEL_TENSORS.
- * A layer has at most CORNU_MAX_WRAPPED graphs. */
+/* Adds a graph. Operands, and results with losses and assigned weights, are at most
+ * CORNU_MAX_MODEL_TENSORS; it reads any number of weights. A layer has at most
+ * CORNU_MAX_WRAPPED graphs. */
 CornuStatus cornu_traced_add_from(CornuLayer *layer, const CornuTracedGraphConfig *config);
 #define cornu_traced_add(layer, ...) \
     cornu_traced_add_from((layer), &(CornuTracedGraphConfig){ .unset = 0, __VA_ARGS__ })

@@ -12,7 +12,7 @@ typedef struct {
     CornuModel *model;
     int         operands, results, losses;
     int         read_count;
-    const CornuWeight *reads[CORNU_MAX_MODEL_TENSORS];
+    const CornuWeight **reads;
     int         assigned_count, assigned[CORNU_MAX_MODEL_TENSORS];  /* of the layer's own */
     bool        training_only, inference_only, computes_mask, computes_states;
 } CornuTracedGraph;

@@ -199,11 +199,27 @@ static CornuStatus read_ends(const CornuLinks *links, const json_t *value, const
     return ends.count > 0 ? CORNU_OK : cornu__fail(CORNU_ERR_FORMAT, "%s is empty", what);
 }
 
+/* The further inputs of a graph of a traced layer; the caller releases the list. */
+static CornuStatus read_more(const CornuLinks *links, const json_t *list, CornuSymbol ***more)
+{
+    *more = cornu__allocate(json_array_size(list) + 1, sizeof **more);
+    if (!*more) return CORNU_ERR_MEMORY;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        CornuLinked *waits;
+        size_t       calls;
+        CORNU__TRY(cornu__find_symbol(links, json_array_get(list, i), true, &(*more)[i], &waits,
+                                      &calls));
+    }
+    return CORNU_OK;
+}
+
 CornuModel *cornu__functional_from_json(const json_t *config, const char *policy,
                                         const CornuPolicy *usual, const CornuModel *shared)
 {
     CornuLinks       links = { .shared = shared };
     CornuModel      *model = NULL;
+    CornuSymbol    **more = NULL;
+    const json_t    *others = json_object_get(config, "more_inputs");
     CornuModelConfig ends = {
         .name = json_string_value(json_object_get(config, "name")), .policy = policy,
     };
@@ -223,8 +239,10 @@ CornuModel *cornu__functional_from_json(const json_t *config, const char *policy
     if (!status)
         status = cornu__form_keys(json_object_get(config, "output_layers"), ends.output_keys,
                                   CORNU_MAX_MODEL_TENSORS);
+    if (!status) status = read_more(&links, others, &more);
     if (status) cornu__null();
-    else model = cornu__model_of(&ends);
+    else model = cornu__model_with_more(&ends, more, (int)json_array_size(others));
+    cornu__release(more);
     free_links(&links);
     if (!model) return NULL;
     model->input_form = json_incref(json_object_get(config, "input_layers"));

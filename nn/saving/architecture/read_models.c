@@ -231,7 +231,7 @@ static int read_numbers(const json_t *list, int numbers[CORNU_MAX_MODEL_TENSORS]
 /* Layers that an earlier graph calls, too, are that one's. */
 static CornuStatus read_graph(CornuTraced *traced, const json_t *value)
 {
-    int              places[CORNU_MAX_MODEL_TENSORS];
+    const json_t    *reads = json_object_get(value, "reads");
     CornuTracedGraph graph = {
         .operands = integer(value, "operands"), .results = integer(value, "results"),
         .losses = integer(value, "losses"),
@@ -240,31 +240,35 @@ static CornuStatus read_graph(CornuTraced *traced, const json_t *value)
         .computes_mask = json_is_true(json_object_get(value, "computes_mask")),
         .computes_states = json_is_true(json_object_get(value, "computes_states")),
     };
-    graph.read_count = read_numbers(json_object_get(value, "reads"), places);
+    graph.read_count = json_is_array(reads) ? (int)json_array_size(reads) : -1;
     graph.assigned_count = read_numbers(json_object_get(value, "assigned"), graph.assigned);
     if (graph.operands < 0 || graph.results < 0 || graph.losses < 0 || graph.read_count < 0 ||
         graph.assigned_count < 0)
-        return cornu__fail(CORNU_ERR_FORMAT, "a graph with more than %d operands, weights or "
-                           "results", CORNU_MAX_MODEL_TENSORS);
+        return cornu__fail(CORNU_ERR_FORMAT, "a graph with more than %d operands, results or "
+                           "assigned weights", CORNU_MAX_MODEL_TENSORS);
     graph.model = cornu__functional_from_json(
         json_object_get(json_object_get(value, "graph"), "config"), NULL, NULL,
         traced->graph_count ? traced->graphs[0].model : NULL);
     if (!graph.model) return cornu_error_take();
-    return cornu__traced_add_graph(traced, graph);
+    graph.reads = cornu__allocate((size_t)graph.read_count + 1, sizeof *graph.reads);
+    if (graph.reads) return cornu__traced_add_graph(traced, graph);
+    cornu_model_free(graph.model);
+    return CORNU_ERR_MEMORY;
 }
 
 /* The weights that the graphs read, by their places among all, which are known now. */
 static CornuStatus read_reads(CornuTraced *traced, const json_t *graphs)
 {
     for (int g = 0; g < traced->graph_count; g++) {
-        int               places[CORNU_MAX_MODEL_TENSORS];
         CornuTracedGraph *graph = &traced->graphs[g];
-        read_numbers(json_object_get(json_array_get(graphs, (size_t)g), "reads"), places);
+        const json_t     *places = json_object_get(json_array_get(graphs, (size_t)g), "reads");
         for (int i = 0; i < graph->read_count; i++) {
-            if (places[i] < 0 || places[i] >= traced->base.weight_count)
-                return cornu__fail(CORNU_ERR_FORMAT, "a graph reads weight %d of %d", places[i],
-                                   traced->base.weight_count);
-            graph->reads[i] = traced->base.weights[places[i]];
+            const json_t      *place = json_array_get(places, (size_t)i);
+            const json_int_t   at = json_is_integer(place) ? json_integer_value(place) : -1;
+            if (at < 0 || at >= traced->base.weight_count)
+                return cornu__fail(CORNU_ERR_FORMAT, "a graph reads weight %lld of %d",
+                                   (long long)at, traced->base.weight_count);
+            graph->reads[i] = traced->base.weights[at];
         }
     }
     return CORNU_OK;

@@ -256,6 +256,10 @@ json_t *cornu__functional_to_json(const CornuModel *model, const CornuPolicy *us
                                                model->inputs, model->input_count),
                   "output_layers", ends_to_json(&written, model->output_form, model->output_keys,
                                                 model->outputs, model->output_count));
+    json_t *more = model->more_count && config ? json_array() : NULL;
+    for (int i = 0; i < model->more_count && more; i++)
+        more = cornu__json_append(more, history_to_json(&written, model->more[i], true));
+    if (model->more_count) config = cornu__json_with(config, "more_inputs", more);
     free_written(&written);
     if (model->base.own_policy)
         config = cornu__json_with(config, "dtype", cornu__policy_to_json(usual));

@@ -67,12 +67,13 @@ static json_t *numbers_to_json(const int *numbers, int count)
 
 static json_t *graph_to_json(const CornuTraced *traced, const CornuTracedGraph *graph)
 {
-    int reads[CORNU_MAX_MODEL_TENSORS];
+    json_t *reads = json_array();
     for (int i = 0; i < graph->read_count; i++)
-        reads[i] = cornu__traced_place(traced, graph->reads[i]);
+        reads = cornu__json_append(reads, json_integer(cornu__traced_place(traced,
+                                                                           graph->reads[i])));
     json_t *value = json_pack("{s:i, s:i, s:i, s:o, s:o, s:o}", "operands", graph->operands,
                               "results", graph->results, "losses", graph->losses,
-                              "reads", numbers_to_json(reads, graph->read_count),
+                              "reads", reads,
                               "assigned", numbers_to_json(graph->assigned, graph->assigned_count),
                               "graph", cornu__functional_to_json(graph->model, NULL));
     if (graph->training_only) value = cornu__json_with(value, "training_only", json_true());

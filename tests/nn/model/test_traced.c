@@ -2,6 +2,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -213,6 +215,45 @@ static void losses_are_layers(void **state)
     cornu_model_free(model);
 }
 
+/* More weights than a model has inputs: x plus the sum of 70, and the same from a file. */
+static void it_reads_any_number_of_weights(void **state)
+{
+    (void)state;
+    enum { MANY = 70 };
+    float        found[ROWS][OUT];
+    char         text[64];
+    CornuLayer  *layer = cornu_traced(.class_name = "Many", .name = "many");
+    CornuSymbol *x = cornu_placeholder(cornu_type(CORNU_F32, CORNU_NONE, OUT), "x"), *y = x;
+    for (int i = 0; i < MANY; i++) {
+        snprintf(text, sizeof text, "{\"name\": \"w%d\", \"shape\": [4]}", i);
+        y = cornu_operation("add", NULL, y, cornu_traced_weight(layer, text));
+    }
+    expect_ok(cornu_traced_add(layer, .inputs = { x }, .outputs = { y }));
+    CornuSymbol *in = cornu_input(.shape = { OUT });
+    CornuModel  *model = cornu_model(.inputs = { in }, .outputs = { cornu_call(layer, in) });
+    if (!model) fail_msg("%s", cornu_error_message());
+    assert_int_equal(cornu_model_weight_count(model), MANY);
+    for (int i = 0; i < MANY; i++) {
+        const float value[OUT] = { (float)i, 1.0f, 0.0f, (float)(i == MANY - 1) };
+        expect_ok(cornu_weight_write(cornu_model_weight(model, i),
+                                     cornu_array((void *)(uintptr_t)value, CORNU_F32, OUT)));
+    }
+    const char *path = files_path(folder, "many.safetensors");
+    expect_ok(cornu_model_save(model, path));
+    CornuModel *both[] = { model, cornu_model_load(path) };
+    for (int m = 0; m < 2; m++) {
+        if (!both[m]) fail_msg("%s", cornu_error_message());
+        expect_ok(cornu_predict(both[m], .x = y_array(), .verbose = CORNU_SILENT,
+                                .to = cornu_array(found, CORNU_F32, ROWS, OUT)));
+        for (int i = 0; i < ROWS; i++) {
+            assert_float_equal(found[i][0], y_data[i][0] + MANY * (MANY - 1) / 2, 1e-3f);
+            assert_float_equal(found[i][1], y_data[i][1] + MANY, 1e-4f);
+            assert_float_equal(found[i][3], y_data[i][3] + 1.0f, 1e-5f);
+        }
+        cornu_model_free(both[m]);
+    }
+}
+
 static void wrong_ones_are_refused(void **state)
 {
     (void)state;
@@ -308,6 +349,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_is_its_graph, fill_data, files_end),
         cmocka_unit_test_setup_teardown(graphs_lose_and_assign, fill_data, files_end),
         cmocka_unit_test_setup_teardown(losses_are_layers, fill_data, files_end),
+        cmocka_unit_test_setup_teardown(it_reads_any_number_of_weights, fill_data, files_end),
         cmocka_unit_test(wrong_ones_are_refused),
         cmocka_unit_test(other_layers_and_null_are_refused),
         cmocka_unit_test_setup_teardown(memory_may_run_out_anywhere, fill_data, files_end),
