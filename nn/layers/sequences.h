@@ -137,8 +137,8 @@ CornuLayer *cornu_stacked_rnn_cells_from(const CornuStackedRnnCellsConfig *confi
 #define cornu_stacked_rnn_cells(...) \
     cornu_stacked_rnn_cells_from(&(CornuStackedRnnCellsConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Runs a cell over (B, T, C): cornu_rnn(cornu_lstm_cell(64)) is cornu_lstm(64). A cell may also be a
- * traced layer of a step and states (model/traced/traced.h). The cell is taken, also on failure.
+/* Runs a cell over (B, T, C): cornu_rnn(cornu_lstm_cell(64)) is cornu_lstm(64). A cell may also be
+ * a traced layer of a step and states (model/traced/traced.h). The cell is taken, also on failure.
  * Source: keras/src/layers/rnn/rnn.py. */
 typedef struct {
     char             unset;

@@ -177,6 +177,24 @@ class Keras(unittest.TestCase):
             self.assertEqual(type(found.layers[1]).__name__, "Scaled")
 
     @needs_hdf5
+    def test_shared_layers_are_one_in_files(self):
+        def make(k):
+            x, dense = k.Input((4, 3)), k.layers.Dense(2)
+            first = k.layers.Flatten()(dense(k.layers.Cropping1D((0, 3))(x)))
+            return k.Model(x, k.layers.Add()([k.layers.TimeDistributed(dense)(x),
+                                              k.layers.RepeatVector(4)(first)]))
+        data = np.random.default_rng(0).normal(size=(2, 4, 3)).astype("float32")
+        for one, other in ((cornu, self.keras), (self.keras, cornu)):
+            model = make(one)
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "shared.keras")
+                model.save(path)
+                found = other.models.load_model(path)
+            self.assertEqual(found.count_params(), 8)
+            np.testing.assert_allclose(found.predict(data, verbose=0),
+                                       model.predict(data, verbose=0), atol=1e-6)
+
+    @needs_hdf5
     def test_cells_of_own_classes_go_to_keras(self):
         for name in ("both_ways", "open_cell"):
             model, x, _ = own_programs.run(cornu, name)

@@ -88,6 +88,27 @@ class Wrapped(unittest.TestCase):
         np.testing.assert_allclose(np.asarray(both(x))[:, 1], np.asarray(model(x[:, 1])), rtol=1e-6)
         self.assertIs(both.layer, model)
 
+    def test_files_keep_what_is_shared(self):
+        """A layer that a wrapper has and the model calls is one in a file and in a clone, too."""
+        x, dense = cornu.Input((4, 3)), layers.Dense(2)
+        model = cornu.Model(x, layers.TimeDistributed(dense)(x) +
+                            ops.expand_dims(dense(x[:, 0]), 1))
+        data = np.random.default_rng(0).normal(size=(2, 4, 3)).astype("float32")
+        copies = [cornu.models.clone_model(model)]
+        copies[0].set_weights(model.get_weights())
+        for suffix in (".safetensors", ".keras"):
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "shared" + suffix)
+                try:
+                    model.save(path)
+                except NotImplementedError:     # libhdf5
+                    continue
+                copies.append(cornu.load(path))
+        for copy in copies:
+            self.assertEqual(copy.count_params(), 8)
+            np.testing.assert_array_equal(copy.predict(data, verbose=0),
+                                          model.predict(data, verbose=0))
+
     def test_files_give_the_cells(self):
         """With the class registered, as objects of it, whose weights are those of the model."""
         model, x, _ = own_programs.run(cornu, "both_ways")

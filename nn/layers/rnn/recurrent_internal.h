@@ -76,8 +76,8 @@ int          cornu__cell_outputs(const CornuLayer *cell);
 CornuTensor *cornu__where_valid(CornuTensor *mask, CornuTensor *new, CornuTensor *old);
 
 /* For CornuCell: `run` of a layer that is called on a step and its states, and returns the output
- * and the next states (steps.c). A step that needs nothing but those and weights becomes the body of
- * a loop; else all steps are recorded, at most 4096. */
+ * and the next states (steps.c). A step that needs nothing but those and weights becomes the body
+ * of a loop; else all steps are recorded, at most 4096. */
 CornuTensor *cornu__run_steps(CornuLayer *cell, const CornuCall *call, CornuTensor *x,
                               CornuTensor *const *first, bool reverse, CornuTensor **last);
 

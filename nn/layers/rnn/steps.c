@@ -153,8 +153,8 @@ static CornuTensor *unrolled(Steps *steps, CornuTensor *x, CornuTensor **states,
     const int64_t count = cornu_tensor_shape(x).extent[1];
     CornuTensor  *before = NULL, *all = NULL;
     if (count > MOST_STEPS)
-        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: %lld steps of a cell that is no body of "
-                                "a loop, as it changes weights, adds a loss or has constants; "
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: %lld steps of a cell that is no body "
+                                "of a loop, as it changes weights, adds a loss or has constants; "
                                 "expected at most %d", cornu_layer_name(steps->cell),
                                 (long long)count, MOST_STEPS);
     CornuTensor **y = cornu__allocate((size_t)count, sizeof *y);

@@ -10,8 +10,8 @@
  *                      .outputs = { cornu_operation("multiply", NULL, x, w) });
  *     CornuSymbol *y = cornu_call(scale, cornu_input(.shape = { 8 }));
  *
- * A layer called on a step (B, …) and states (B, …), f32, that returns an output and the next states
- * is a cell, which cornu_rnn takes.
+ * A layer called on a step (B, …) and states (B, …), f32, that returns an output and the next
+ * states is a cell, which cornu_rnn takes.
  *
  * In such a graph axis 0 of a symbol need not be a batch. A graph is for operands of certain types,
  * for training, or not, or both; the first one that fits a call is taken.

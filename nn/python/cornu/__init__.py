@@ -57,8 +57,8 @@ __all__ = [
     "activations", "applications", "backend", "callbacks", "clear_session", "clone_model",
     "compile_to_c", "config", "constraints", "coverage", "datasets", "distribution",
     "dtype_policies", "errors", "explain", "from_keras", "function", "grad", "gradients",
-    "initializers", "jit", "layers",
-    "load", "load_model", "losses", "metrics", "mixed_precision", "model_from_json", "models",
+    "initializers", "jit", "layers", "load", "load_model", "losses", "metrics",
+    "mixed_precision", "model_from_json", "models",
     "ops", "optimizers", "preprocessing", "random", "regularizers", "remat", "saving",
     "set_dtype_policy", "set_random_seed", "tree", "utils", "value_and_grad", "version",
 ]

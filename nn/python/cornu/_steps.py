@@ -249,7 +249,7 @@ class Stepped:
     _own_step = None    # the OwnStep that it is compiled with
 
     def _run_step(self, method, data):
-        """train_step(data), or JAX' train_step(state, data), which returns the logs and the state."""
+        """train_step(data), or JAX' train_step(state, data), which returns logs and the state."""
         if len(inspect.signature(method).parameters) < 2:
             return method(data)
         optimizer = self.optimizer.variables if method.__name__ == "train_step" else None

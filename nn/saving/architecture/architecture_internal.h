@@ -68,6 +68,18 @@ json_t *cornu__operation_to_json(const CornuLayer *layer);
 json_t *cornu__operation_call_to_json(const CornuLayer *layer, CornuTensorToJson *to_json,
                                       void *context);
 
+/* ---- Layers in several places (sharing.c): from begin, writing or reading, to end ---- */
+
+CornuStatus cornu__sharing_write(const CornuModel *model);
+void        cornu__sharing_read(void);
+void        cornu__sharing_end(void);
+/* The JSON of a layer with its id, if it stands in several places. */
+json_t     *cornu__shared_to_json(const CornuLayer *layer, json_t *value);
+/* The layer of the value's id, which the caller releases; NULL if there is none yet. And this one
+ * for that id from now on. */
+CornuLayer *cornu__shared_layer(const json_t *value);
+CornuStatus cornu__share_layer(const json_t *value, CornuLayer *layer);
+
 /* ---- Reading ---- */
 
 /* A layer or model, which the caller releases by cornu_layer_free; messages begin with its name.

@@ -200,6 +200,7 @@ CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual
     *layer = NULL;
     if (!class_name || !name)
         return cornu__fail(CORNU_ERR_FORMAT, "a layer without class_name or name");
+    if ((*layer = cornu__shared_layer(value))) return CORNU_OK;
     const CornuLayerClass *kind = cornu__json_class(value);
     snprintf(place, sizeof place, "%.60s", name);
     if (read_loss && cornu__is_loss_layer_json(value))
@@ -217,6 +218,7 @@ CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual
         status = make_layer(value, usual, kind, layer);
     else
         status = refuse_class(class_name);
+    if (status == CORNU_OK) status = cornu__share_layer(value, *layer);
     if (status == CORNU_OK) return CORNU_OK;
     cornu_layer_free(*layer);
     *layer = NULL;

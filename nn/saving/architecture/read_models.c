@@ -167,7 +167,9 @@ static CornuStatus set_input(CornuModel *model, const json_t *input)
 
 CornuModel *cornu__model_from_config(const json_t *architecture, const json_t *input)
 {
+    cornu__sharing_read();
     CornuModel *model = cornu__model_from_json(architecture, NULL);
+    cornu__sharing_end();
     if (!model || set_input(model, input) == CORNU_OK) return model;
     cornu_model_free(model);
     return cornu__null();

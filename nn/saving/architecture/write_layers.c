@@ -24,7 +24,7 @@ static json_t *activation_to_json(const CornuLayer *layer, const CornuPolicy *us
                                              cornu__json_shape(layer->activated)));
 }
 
-json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
+static json_t *layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
 {
     const CornuLayerClass *kind = layer->kind;
     const CornuKerasClass *keras = cornu__keras_class(layer);
@@ -58,6 +58,11 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
                      "class_name", kind->class_name, "config", config, "registered_name",
                      package ? json_sprintf("%s>%s", package, kind->class_name)
                              : json_string(kind->class_name));
+}
+
+json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
+{
+    return cornu__shared_to_json(layer, layer_to_json(layer, usual));
 }
 
 char *cornu_layer_to_json(const CornuLayer *layer)

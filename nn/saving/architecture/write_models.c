@@ -148,7 +148,9 @@ CornuStatus cornu__check_layers(const CornuLayer *layer)
 json_t *cornu__model_config(const CornuModel *model)
 {
     if (cornu__check_layers(&model->base)) return NULL;
-    json_t *result = cornu__model_to_json(model, NULL);
+    const CornuStatus status = cornu__sharing_write(model);
+    json_t *result = status ? NULL : cornu__model_to_json(model, NULL);
+    cornu__sharing_end();
     if (!result) cornu__fail(CORNU_ERR_MEMORY, "no memory for the architecture");
     return result;
 }

@@ -1,5 +1,5 @@
-"""guides/custom_train_step_in_jax: stateless calls in train_step, with the metrics of compile, and with
-metrics and a loss of the model's own."""
+"""guides/custom_train_step_in_jax: stateless calls in train_step, with the metrics of compile, and
+with metrics and a loss of the model's own."""
 
 from harness import data, keras, report, start, value_and_grad
 

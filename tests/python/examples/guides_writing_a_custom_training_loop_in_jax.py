@@ -1,5 +1,5 @@
-"""guides/writing_a_custom_training_loop_in_jax: a step as a function of the state, with metrics, and
-with what layers add to the loss."""
+"""guides/writing_a_custom_training_loop_in_jax: a step as a function of the state, with metrics,
+and with what layers add to the loss."""
 
 from harness import data, jit, keras, report, start, value_and_grad
 
