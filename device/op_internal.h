@@ -31,6 +31,7 @@
     X(LABELS,      labels)       /* the last axis of scores, and the label there             */ \
     X(ONE_HOT,     one_hot)      /* the index there, for one more axis                       */ \
     X(MATMUL,      matmul)                                                                     \
+    X(RESAMPLE,    resample)     /* the attribute's axis of x, with a row of the matrix       */ \
     X(CONV2D,      conv2d)                                                                     \
     X(IMAGES,      images)       /* an image (B, H, W, C) as a whole, and all of a filter    */ \
     X(POOL,        pool)         /* a window of (B, H, W, C)                                 */ \

@@ -169,6 +169,19 @@ static CornuStatus move_along(CornuProgram *to, const CornuProgramOp *op, const 
     return make_first(to, y, out);
 }
 
+/* The matrix stays as it is. */
+static CornuStatus move_resample(CornuProgram *to, const CornuProgramOp *op, const CornuValue *in,
+                                 CornuValue *out, bool *moved)
+{
+    CornuAttributes attributes = op->attributes;
+    CornuValue      source[2] = { CORNU_NO_VALUE, in[1] }, y;
+    if (!is_first(to, in[0], &source[0])) return CORNU_OK;
+    attributes.axis.axis = last_of((int)op->attributes.axis.axis, shape_of(to, in[0]).rank);
+    *moved = true;
+    CORNU__TRY(cornu_program_record(to, op->id, &attributes, source, 2, &y));
+    return make_first(to, y, out);
+}
+
 /* A transpose of a transpose: their product, which may be nothing at all. */
 static CornuStatus join_transposes(CornuProgram *to, const CornuProgramOp *op,
                                    const CornuValue *in, CornuValue *out, bool *moved)
@@ -195,6 +208,7 @@ CornuStatus cornu__move_transpose(CornuProgram *to, const CornuProgramOp *op, co
     case CORNU_READS_REDUCE:    return move_reduce(to, op, in, out, moved);
     case CORNU_READS_PAD:       return move_pad(to, op, in, out, moved);
     case CORNU_READS_ALONG:     return move_along(to, op, in, out, moved);
+    case CORNU_READS_RESAMPLE:  return move_resample(to, op, in, out, moved);
     case CORNU_READS_TRANSPOSE: return join_transposes(to, op, in, out, moved);
     default:                    return CORNU_OK;
     }

@@ -136,6 +136,12 @@ CornuTensor *cornu_op_matmul_to(CornuTensor *a, CornuTensor *b, CornuDtype dtype
 /* As matmul, with a stored as (…, K, M) and b as (…, N, K) where transposed. */
 CornuTensor *cornu_op_matmul_transposed(CornuTensor *a, bool transpose_a, CornuTensor *b,
                                         bool transpose_b);
+/* y[t] = sum over k of matrix[t, k] x[k] along one axis: interpolation. x (…, K, …) and the matrix
+ * (T, K) of one float dtype give (…, T, …) of it, summed in f32 (f64 for f64). Zeros before the
+ * first other number of a row of the matrix, and after the last one, cost nothing; what of x they
+ * meet may be ignored, also where it is not finite. CORNU_ERR_SHAPE where the extents of K differ
+ * or x has no such axis, CORNU_ERR_DTYPE where the dtypes differ. */
+CornuTensor *cornu_op_resample(CornuTensor *x, CornuTensor *matrix, int axis);
 
 #ifdef __cplusplus
 }

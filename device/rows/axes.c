@@ -143,6 +143,16 @@ static int matmul(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
     return 0;
 }
 
+/* A row of the matrix makes a place along the axis. */
+static int resample(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    const int axis = (int)c->call->attributes->axis.axis;
+    if (c->operand == 0) return along(c, axis, to);
+    to[0] = axis;
+    to[1] = CORNU_AXIS_READ;
+    return 0;
+}
+
 /* Of images (B, H, W, C) batch and channels are left alone by windows of pools. */
 static int pool(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
 {

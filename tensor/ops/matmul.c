@@ -80,3 +80,33 @@ static void matmul_gradient(const CornuRecorded *op, CornuTensor *const *d_y, Co
                           : record_matmul(a, !ta, d, false, of_b), b);
 }
 CornuGradient *const cornu__matmul_gradient = matmul_gradient;
+
+CornuTensor *cornu_op_resample(CornuTensor *x, CornuTensor *matrix, int axis)
+{
+    CornuAttributes attributes = { .axis = { .axis = axis } };
+    CornuTensor    *out[CORNU_MAX_OUTPUTS];
+    return cornu__record(CORNU_OP_RESAMPLE, &attributes, (CornuTensor *[]){ x, matrix }, 2, out);
+}
+
+/* x with the axis as the last one. */
+static CornuTensor *axis_last(CornuTensor *x, int axis)
+{
+    const int rank = x ? cornu_tensor_shape(x).rank : 0;
+    int       axes[CORNU_MAX_RANK];
+    for (int i = 0; i < rank; i++) axes[i] = i < axis ? i : i + 1 < rank ? i + 1 : axis;
+    return axis + 1 < rank ? cornu_op_transpose(x, axes) : x;
+}
+
+/* d_x is resampled by the transposed matrix, whose rows are as narrow; d_m[t, k] is the sum over
+ * all places beside the axis of d_y[t] x[k]. */
+static void resample_gradient(const CornuRecorded *op, CornuTensor *const *d_y, CornuTensor **d_x)
+{
+    const int    axis = (int)op->attributes->axis.axis;
+    CornuTensor *d = cornu_op_convert(d_y[0], cornu_tensor_type(op->in[0]).dtype);
+    if (op->wanted[0])
+        d_x[0] = cornu_op_resample(d, cornu_op_transpose(op->in[1], (const int[]){ 1, 0 }), axis);
+    if (op->wanted[1])
+        d_x[1] = cornu__product_over_rows(axis_last(d, axis), axis_last(op->in[0], axis),
+                                          cornu__gradient_dtype(op->in[1]));
+}
+CornuGradient *const cornu__resample_gradient = resample_gradient;

@@ -238,6 +238,17 @@ CornuValue gen_make_matmul(Generator *g, CornuOpId id)
     return gen_emit(g, id, &attributes, in, 2);
 }
 
+static CornuValue make_resample(Generator *g, CornuOpId id)
+{
+    CornuValue in[2] = { gen_of_rank(g, 1 + (int)draw(g, 4)) };
+    if (in[0] == CORNU_NO_VALUE) return CORNU_NO_VALUE;
+    CornuType             type = gen_type_of(g, in[0]);
+    const CornuAttributes attributes = { .axis = { draw(g, type.shape.rank) } };
+    type.shape = cornu_shape(gen_extent(g), type.shape.extent[attributes.axis.axis]);
+    in[1] = gen_want(g, type, SMALL);
+    return gen_emit(g, id, &attributes, in, 2);
+}
+
 /* The forward attributes of a convolution of x; those of the other ops start with the same fields.
  * */
 static CornuAttributes_GROUPED_CONV2D convolution(Generator *g, const int64_t *filter,
@@ -642,6 +653,7 @@ static Maker *maker_of(CornuOpId id)
     case CORNU_OP_REDUCE_SUM: case CORNU_OP_REDUCE_MAX: return make_reduce;
     case CORNU_OP_ARGMAX:    return make_argmax;
     case CORNU_OP_MATMUL: return gen_make_matmul;
+    case CORNU_OP_RESAMPLE: return make_resample;
     case CORNU_OP_CONV2D: case CORNU_OP_CONV2D_GRAD_INPUT: case CORNU_OP_CONV2D_GRAD_FILTER:
     case CORNU_OP_GROUPED_CONV2D: case CORNU_OP_GROUPED_CONV2D_GRAD_INPUT:
     case CORNU_OP_GROUPED_CONV2D_GRAD_FILTER: return gen_make_conv2d;

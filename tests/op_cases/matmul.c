@@ -50,6 +50,38 @@ static const OpCase rows[] = {
       .refused = CORNU_ERR_DTYPE },
     { CORNU_OP_MATMUL, { .matmul = { 0, 0, CORNU_I32 } },
       .in = { T(F32, 2, 2, 3), T(F32, 2, 3, 2) }, .refused = CORNU_ERR_DTYPE },
+    /* Rows of no weight, of one, two, three with a zero between. */
+    { CORNU_OP_RESAMPLE, { .axis = { 1 } }, .in = { T(F32, 3, 2, 3, 2), T(F32, 2, 4, 3) },
+      .given = { D(1, 2, 3, 4, 5, 6, -1, -2, -3, -4, -5, -6),
+                 D(0, 0, 0, 0, 0, 2, 0.25, 0.75, 0, 1, 0, -1) },
+      .out = { D(0, 0, 10, 12, 2.5, 3.5, -4, -4, 0, 0, -10, -12, -2.5, -3.5, 4, 4) },
+      .near = NEAR_SUMMED },
+    /* One line of the last axis. */
+    { CORNU_OP_RESAMPLE, .in = { T(F32, 1, 4), T(F32, 2, 3, 4) },
+      .given = { D(1, 2, 3, 4), D(0.5, 0.5, 0, 0, 0, 0, 1, 0, 1, 1, 1, 0) },
+      .out = { D(1.5, 3, 6) }, .near = NEAR_SUMMED },
+    { CORNU_OP_RESAMPLE, { .axis = { 2 } }, .in = { T(F32, 3, 3, 2, 5), T(F32, 2, 7, 5) },
+      .near = NEAR_SUMMED, .differentiate = 3 },
+    { CORNU_OP_RESAMPLE, { .axis = { 1 } }, .in = { T(F32, 4, 2, 5, 3, 2), T(F32, 2, 3, 5) },
+      .near = NEAR_SUMMED, .differentiate = 3 },
+    /* Several pieces of lines that are turned, the last one of few; registers and what is left. */
+    { CORNU_OP_RESAMPLE, { .axis = { 1 } }, .in = { T(F32, 2, 37, 130), T(F32, 2, 300, 130) },
+      .near = NEAR_SUMMED },
+    { CORNU_OP_RESAMPLE, { .axis = { 2 } }, .in = { T(F32, 4, 3, 7, 40, 3), T(F32, 2, 90, 40) },
+      .near = NEAR_SUMMED },
+    { CORNU_OP_RESAMPLE, { .axis = { 1 } }, .in = { T(F32, 3, 2, 9, 2085), T(F32, 2, 21, 9) },
+      .near = NEAR_SUMMED },
+    { CORNU_OP_RESAMPLE, { .axis = { 0 } }, .in = { T(BF16, 2, 4, 19), T(BF16, 2, 5, 4) },
+      .near = NEAR_BF16 },
+    { CORNU_OP_RESAMPLE, { .axis = { 0 } }, .in = { T(F32, 2, 0, 3), T(F32, 2, 2, 0) },
+      .out = { D(0, 0, 0, 0, 0, 0) } },
+    { CORNU_OP_RESAMPLE, { .axis = { 2 } }, .in = { T(F32, 2, 4, 3), T(F32, 2, 5, 3) },
+      .refused = CORNU_ERR_SHAPE },
+    { CORNU_OP_RESAMPLE, { .axis = { 0 } }, .in = { T(F32, 2, 4, 3), T(F32, 2, 5, 3) },
+      .refused = CORNU_ERR_SHAPE },
+    { CORNU_OP_RESAMPLE, .in = { T(F32, 1, 4), T(F32, 1, 4) }, .refused = CORNU_ERR_SHAPE },
+    { CORNU_OP_RESAMPLE, .in = { T(F32, 1, 4), T(BF16, 2, 5, 4) }, .refused = CORNU_ERR_DTYPE },
+    { CORNU_OP_RESAMPLE, .in = { T(I32, 1, 4), T(I32, 2, 5, 4) }, .refused = CORNU_ERR_DTYPE },
 };
 
 const OpCases op_cases_matmul = { "matmul", rows, sizeof rows / sizeof *rows };

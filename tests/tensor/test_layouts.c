@@ -42,8 +42,8 @@ static CornuTensor *convolved(CornuTensor *x, CornuTensor *filter, bool turned)
     return turned ? first(y) : y;
 }
 
-/* x + relu(conv(x) + b), padded, joined with itself, turned upside down, and the mean of each
- * channel; all but the convolution with channels first if `turned`. */
+/* x + relu(conv(x) + b), padded, joined with itself, turned upside down, of two columns, and the
+ * mean of each channel; all but the convolution with channels first if `turned`. */
 static CornuTensor *network(CornuTensor **in, bool turned)
 {
     const int64_t axes = turned ? 1 << 2 | 1 << 3 : 1 << 1 | 1 << 2;
@@ -58,6 +58,8 @@ static CornuTensor *network(CornuTensor **in, bool turned)
     y = cornu_op_pad(y, low[turned], high[turned], 0.5);
     y = cornu_op_concat((CornuTensor *[]){ y, cornu_op_tanh(y) }, 2, turned ? 1 : 3);
     y = cornu_op_flip(y, turned ? 2 : 1);
+    CornuTensor *matrix = cornu_op_iota(cornu_tensor_graph(y), cornu_type(CORNU_F64, 2, 8), 0);
+    y = cornu_op_resample(y, matrix, turned ? 3 : 2);
     y = cornu_op_select(cornu_op_is_finite(y), y, cornu_op_negative(y));
     CornuTensor *most = cornu_op_reduce_max(y, axes, false);
     return cornu_op_add(cornu_op_reduce_mean(y, axes, false), most);

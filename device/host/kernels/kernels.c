@@ -12,6 +12,7 @@
 
 CornuKernels cornu__host_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_MATMUL]              = { &cornu__host_matmul },
+    [CORNU_OP_RESAMPLE]            = { &cornu__host_resample },
     [CORNU_OP_CONV2D] = {
         &cornu__host_conv2d_winograd,
         &cornu__host_conv2d_few,

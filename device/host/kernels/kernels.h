@@ -22,6 +22,7 @@ extern const CornuKernel cornu__host_gather_grad;
 extern const CornuKernel cornu__host_max_pool2d, cornu__host_max_pool2d_grad,
                          cornu__host_average_pool2d, cornu__host_average_pool2d_grad;
 extern const CornuKernel cornu__host_batch_norm, cornu__host_batch_norm_grad;
+extern const CornuKernel cornu__host_resample;   /* of f32 */
 extern const CornuKernel cornu__host_softmax, cornu__host_log_softmax;
 
 /* In the device's precision. */

@@ -8,6 +8,7 @@
 #include "../isa/pool.h"
 #include "../isa/product.h"
 #include "../isa/recurrent.h"
+#include "../isa/resample.h"
 #include "../isa/transpose.h"
 #include "../isa/winograd.h"
 #include "bf16.h"
@@ -29,6 +30,7 @@ static const CornuDepthwises *const depthwises[] = { F32(cornu__depthwises) };
 static const CornuWinograds  *const winograds[] = { F32(cornu__winograds) };
 static CornuCol2im           *const col2ims[] = { F32(cornu__col2im) };
 static const CornuTransposes *const transposes[] = { F32(cornu__transposes) };
+static const CornuResamples  *const resamples[] = { F32(cornu__resamples) };
 static const CornuNormalizes *const normalizes[] = { F32(cornu__normalizes) };
 static const CornuVectors    *const vectors[] = { F32(cornu__vectors) };
 static const CornuBf16       *const bf16[] = { F32(cornu__bf16) };
@@ -56,6 +58,7 @@ const CornuDepthwises *cornu__depthwises(void) { return CHOSEN(depthwises); }
 const CornuWinograds  *cornu__winograds(void)  { return CHOSEN(winograds); }
 CornuCol2im           *cornu__col2im(void)     { return CHOSEN(col2ims); }
 const CornuTransposes *cornu__transposes(void) { return CHOSEN(transposes); }
+const CornuResamples  *cornu__resamples(void)  { return CHOSEN(resamples); }
 const CornuNormalizes *cornu__normalizes(void) { return CHOSEN(normalizes); }
 const CornuCells      *cornu__cells(void)      { return CHOSEN(cells); }
 const CornuVectors    *cornu__vectors(void)    { return CHOSEN(vectors); }

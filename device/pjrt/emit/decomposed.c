@@ -11,6 +11,7 @@ CornuEmit *const cornu__gru_grad_stablehlo = CORNU_DECOMPOSED;
 CornuEmit *const cornu__attention_stablehlo = CORNU_DECOMPOSED;
 CornuEmit *const cornu__attention_grad_stablehlo = CORNU_DECOMPOSED;
 CornuEmit *const cornu__dropout_stablehlo = CORNU_DECOMPOSED;
+CornuEmit *const cornu__resample_stablehlo = CORNU_DECOMPOSED;
 CornuEmit *const cornu__momentum_update_stablehlo = CORNU_DECOMPOSED;
 CornuEmit *const cornu__rmsprop_update_stablehlo = CORNU_DECOMPOSED;
 CornuEmit *const cornu__adam_update_stablehlo = CORNU_DECOMPOSED;

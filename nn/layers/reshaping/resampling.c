@@ -1,8 +1,8 @@
 /*
  * Resizing, and the interpolations of UpSampling2D.
  *
- * Along one axis an output pixel is a weighted sum of input pixels, so each axis takes one matrix
- * product with weights that depend on shapes only, and gradients need no extra code.
+ * Along one axis an output pixel is a weighted sum of input pixels, so each axis is resampled by a
+ * matrix of weights that depend on shapes only, and gradients need no extra code.
  * Output o of m is at position (o + 1/2) n / m - 1/2 among the n inputs. The nearest input is
  * floor((o + 1/2) n / m); the other interpolations weight inputs by a function of the distance,
  * normalized to a sum of 1. With antialias the unit of distance is n / m pixels if that is above 1.
@@ -96,29 +96,21 @@ static CornuTensor *weights(CornuGraph *graph, int64_t from, int64_t to, const C
     return cornu_op_convert(w, dtype);
 }
 
-/* x (outer, n, inner) to (outer, to, inner). */
-static CornuTensor *resample(CornuGraph *graph, CornuTensor *x, int64_t to,
-                             const CornuResampling *how)
+/* x with `to` elements along the axis. */
+static CornuTensor *resample(CornuTensor *x, int axis, int64_t to, const CornuResampling *how)
 {
     if (!x) return NULL;
     const CornuType type = cornu_tensor_type(x);
-    const int64_t   from = type.shape.extent[1];
+    const int64_t   from = type.shape.extent[axis];
     if (from == to) return x;
-    return cornu_op_matmul(weights(graph, from, to, how, type.dtype), x);
+    return cornu_op_resample(x, weights(cornu_tensor_graph(x), from, to, how, type.dtype), axis);
 }
 
 static CornuTensor *resize(CornuTensor *const *in, int count, const double *numbers)
 {
     const CornuResampling how = { (CornuInterpolation)numbers[0], numbers[1] != 0.0 };
-    const CornuShape      s = cornu_tensor_shape(in[0]);
-    const int64_t         B = s.extent[0], H = s.extent[1], W = s.extent[2], C = s.extent[3];
-    const int64_t         height = (int64_t)numbers[2], width = (int64_t)numbers[3];
-    CornuGraph           *graph = cornu_tensor_graph(in[0]);
     (void)count;
-    CornuTensor *x = cornu_op_reshape(in[0], cornu_shape(B * H, W, C));
-    x = resample(graph, x, width, &how);
-    x = resample(graph, cornu_op_reshape(x, cornu_shape(B, H, width * C)), height, &how);
-    return cornu_op_reshape(x, cornu_shape(B, height, width, C));
+    return resample(resample(in[0], 2, (int64_t)numbers[3], &how), 1, (int64_t)numbers[2], &how);
 }
 
 CornuTensor *cornu__resize(CornuTensor *x, int64_t height, int64_t width,

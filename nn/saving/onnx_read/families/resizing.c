@@ -1,4 +1,4 @@
-/* Resize and Upsample: along each axis a product with a matrix of weights.
+/* Resize and Upsample: each axis is resampled by a matrix of weights.
  * Source: docs/Operators.md of ONNX, Resize. */
 #include "../run_internal.h"
 
@@ -125,16 +125,13 @@ static CornuTensor *resized(CornuReadRun *run, CornuTensor *x, int i, const Axis
     for (int64_t k = 0; k < axis->out && !status; k++)
         status = fill_row(axis, k, (float *)matrix.data + k * axis->in);
     if (status) return cornu__null();
+    if (!repeats(matrix.data, axis->in, axis->out))
+        return cornu_op_resample(x, cornu__tensor_of(run, matrix), i);
     for (int k = 0; k < shape.rank; k++) flat.extent[k < i ? 0 : k == i ? 1 : 2] *= shape.extent[k];
     shape.extent[i] = axis->out;
-    if (repeats(matrix.data, axis->in, axis->out)) {
-        const CornuShape one = cornu_shape(flat.extent[0], flat.extent[1], 1, flat.extent[2]);
-        const CornuShape all = cornu_shape(flat.extent[0], flat.extent[1], axis->out / axis->in,
-                                           flat.extent[2]);
-        x = cornu_op_broadcast(cornu_op_reshape(x, one), all);
-    } else {
-        x = cornu_op_matmul(cornu__tensor_of(run, matrix), cornu_op_reshape(x, flat));
-    }
+    x = cornu_op_reshape(x, cornu_shape(flat.extent[0], flat.extent[1], 1, flat.extent[2]));
+    x = cornu_op_broadcast(x, cornu_shape(flat.extent[0], flat.extent[1], axis->out / axis->in,
+                                          flat.extent[2]));
     return cornu_op_reshape(x, shape);
 }
 
@@ -224,7 +221,7 @@ static CornuStatus resize(CornuReadStep *step, int scales_at, int sizes_at, cons
         }
         x = cornu_op_shift(x, -usual->extrapolation);
     }
-    for (int i = 0; i < rank; i++) {
+    for (int i = rank - 1; i >= 0; i--) {   /* lines of the last axis are the dearest */
         const Axis *axis = &axes[i];
         if (axis->in == axis->out && axis->scale == 1.0 &&
             !(crops && (axis->begin != 0.0 || axis->end != 1.0)))
