@@ -150,8 +150,8 @@ static void lay_out(CornuDirect *c, const CornuQuery *q, CornuScratch *scratch)
     c->zeros = cornu__take_floats(scratch, c->padded);
     c->bias = cornu__take_floats(scratch, 3 * c->padded);
     c->runs = cornu__take(scratch, (size_t)(threads * c->taps * c->how.passes) * sizeof *c->runs);
-    int64_t *rows = cornu__take(scratch, (size_t)cornu__walk_size(&c->walk) * sizeof *rows);
-    if (rows) cornu__walk_start(&c->walk, rows);
+    void *met = cornu__take(scratch, cornu__walk_size(&c->walk));
+    if (met) cornu__walk_start(&c->walk, met);
     cornu__take_line(scratch);
     c->maps = cornu__take_floats(scratch, c->pools ? threads * (c->maps_count + pooled_row(c)) : 0);
 }

@@ -1,5 +1,6 @@
 #include "convolution.h"
 
+#include "../../../integer_internal.h"
 #include "../../../ops/window.h"
 
 CornuWalk cornu__walk(const CornuOpCall *call, const CornuType *out_type)
@@ -17,9 +18,11 @@ CornuWalk cornu__walk(const CornuOpCall *call, const CornuType *out_type)
     };
     for (int a = 0; a < 2; a++) {
         const CornuSweep *s = &sweeps[a];
-        walk.axis[a] = (CornuAxis){ transposed ? s->out : s->in, transposed ? s->in : s->out,
-                                    s->size, s->stride, s->dilation, s->low, transposed, NULL,
-                                    NULL };
+        walk.axis[a] = (CornuAxis){ .in = transposed ? s->out : s->in,
+                                    .out = transposed ? s->in : s->out,
+                                    .taps = s->size, .stride = s->stride,
+                                    .dilation = s->dilation, .low = s->low,
+                                    .transposed = transposed };
     }
     return walk;
 }
@@ -62,12 +65,32 @@ int64_t cornu__axis_row(const CornuAxis *axis, int64_t out, int64_t slot)
     return row >= 0 && row < axis->in ? row : -1;
 }
 
-int64_t cornu__taps_met(const CornuAxis *axis)
+/* From one slot that meets a row to the next one, and from that row: all slots meet rows that are a
+ * dilation apart, or transposed those of which the rows are whole. */
+static void find_steps(CornuAxis *axis)
 {
-    int64_t met = 0;
-    for (int64_t out = 0; out < axis->out; out++)
-        for (int64_t slot = 0; slot < axis->taps; slot++)
-            met += cornu__axis_row(axis, out, slot) >= 0;
+    axis->slot_step = 1;
+    while (axis->transposed && axis->slot_step * axis->dilation % axis->stride) axis->slot_step++;
+    axis->row_step = axis->slot_step * axis->dilation / (axis->transposed ? axis->stride : 1);
+}
+
+static CornuMet met_by(const CornuAxis *axis, int64_t out)
+{
+    CornuMet met = { .row = -1 };
+    for (; met.slot < axis->taps; met.slot++)
+        if ((met.row = cornu__axis_row(axis, out, met.slot)) >= 0) break;
+    if (met.row < 0) return (CornuMet){ 0 };
+    met.count = smaller((axis->taps - 1 - met.slot) / axis->slot_step,
+                        (axis->in - 1 - met.row) / axis->row_step) + 1;
+    return met;
+}
+
+int64_t cornu__taps_met(const CornuAxis *given)
+{
+    CornuAxis axis = *given;
+    int64_t   met = 0;
+    find_steps(&axis);
+    for (int64_t out = 0; out < axis.out; out++) met += met_by(&axis, out).count;
     return met;
 }
 
@@ -76,34 +99,27 @@ int64_t cornu__axis_reach(const CornuAxis *axis)
     return (axis->out - 1) * axis->stride + cornu__axis_reached(axis, axis->taps - 1) + 1;
 }
 
-int64_t cornu__walk_size(const CornuWalk *walk)
+size_t cornu__walk_size(const CornuWalk *walk)
 {
-    const CornuAxis *height = &walk->axis[0], *width = &walk->axis[1];
-    return height->out * (height->taps + 1) + width->out * (width->taps + 1);
+    return (size_t)(walk->axis[0].out + walk->axis[1].out) * (sizeof(CornuMet) + sizeof(int64_t));
 }
 
-/* Whether the outputs meet rows with the same slots, one step apart. */
-static bool alike(const CornuAxis *axis, int64_t a, int64_t b)
-{
-    for (int64_t slot = 0; slot < axis->taps; slot++)
-        if ((axis->rows[a * axis->taps + slot] < 0) != (axis->rows[b * axis->taps + slot] < 0))
-            return false;
-    return true;
-}
-
-void cornu__walk_start(CornuWalk *walk, int64_t *memory)
+void cornu__walk_start(CornuWalk *walk, void *memory)
 {
     for (int a = 0; a < 2; a++) {
-        CornuAxis *axis = &walk->axis[a];
-        axis->rows = memory;
-        axis->ends = memory += axis->out * axis->taps;
-        memory += axis->out;
-        for (int64_t out = 0; out < axis->out; out++)
-            for (int64_t slot = 0; slot < axis->taps; slot++)
-                axis->rows[out * axis->taps + slot] = cornu__axis_row(axis, out, slot);
-        for (int64_t out = axis->out - 1, step = cornu__axis_step(axis); out >= 0; out--)
-            axis->ends[out] = out + step < axis->out && alike(axis, out, out + step)
-                            ? axis->ends[out + step] : out + step;
+        CornuAxis    *axis = &walk->axis[a];
+        const int64_t step = cornu__axis_step(axis);
+        axis->met = memory;
+        axis->ends = (int64_t *)(axis->met + axis->out);
+        memory = axis->ends + axis->out;
+        find_steps(axis);
+        for (int64_t out = 0; out < axis->out; out++) axis->met[out] = met_by(axis, out);
+        for (int64_t out = axis->out - 1; out >= 0; out--) {
+            const CornuMet *met = &axis->met[out], *next = met + step;
+            const bool      alike = out + step < axis->out && met->slot == next->slot &&
+                                    met->count == next->count;
+            axis->ends[out] = alike ? axis->ends[out + step] : out + step;
+        }
     }
 }
 
@@ -112,35 +128,27 @@ void cornu__rows_met(const CornuAxis *axis, int64_t out, int64_t out_end, int64_
 {
     *from = axis->in;
     *to = 0;
-    for (const int64_t *row = axis->rows + out * axis->taps,
-                       *end = axis->rows + out_end * axis->taps; row < end; row++) {
-        if (*row < 0) continue;
-        if (*row < *from) *from = *row;
-        if (*row >= *to) *to = *row + 1;
+    for (const CornuMet *met = axis->met + out; met < axis->met + out_end; met++) {
+        if (!met->count) continue;
+        *from = smaller(*from, met->row);
+        *to = larger(*to, met->row + (met->count - 1) * axis->row_step + 1);
     }
 }
 
 int64_t cornu__runs(const CornuWalk *walk, int64_t i, int64_t j, CornuRun *runs)
 {
     const CornuAxis *height = &walk->axis[0], *width = &walk->axis[1];
-    const int64_t   *rows = height->rows + i * height->taps;
-    const int64_t   *columns = width->rows + j * width->taps;
-    const int64_t    channels = walk->in_channels;
+    const CornuMet   rows = height->met[i], columns = width->met[j];
+    const int64_t    C = walk->in_channels;
+    const bool       joined = width->slot_step == 1 && width->row_step == 1;
+    const int64_t    each = joined ? columns.count : 1;
     int64_t          count = 0;
-    for (int64_t u = 0; u < height->taps; u++) {
-        if (rows[u] < 0) continue;
-        CornuRun *last = NULL;
-        for (int64_t v = 0; v < width->taps; v++) {
-            if (columns[v] < 0) continue;
-            const int64_t offset = (rows[u] * width->in + columns[v]) * channels;
-            const int64_t k = (u * width->taps + v) * channels;
-            if (last && offset == last->offset + last->length && k == last->k + last->length) {
-                last->length += channels;
-            } else {
-                last = &runs[count++];
-                *last = (CornuRun){ offset, k, channels };
-            }
-        }
+    for (int64_t u = 0; u < rows.count; u++) {
+        const int64_t row = (rows.row + u * height->row_step) * width->in + columns.row;
+        const int64_t slot = (rows.slot + u * height->slot_step) * width->taps + columns.slot;
+        for (int64_t v = 0; v < columns.count; v += each)
+            runs[count++] = (CornuRun){ (row + v * width->row_step) * C,
+                                        (slot + v * width->slot_step) * C, each * C };
     }
     return count;
 }

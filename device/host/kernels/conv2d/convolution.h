@@ -16,13 +16,20 @@
 #include "../../../op.h"
 #include "../../isa/product.h"
 
+/* What an output meets: `count` rows, the first of them with a slot; the axis has the steps to the
+ * next ones. */
 typedef struct {
-    int64_t  in, out, taps, stride, dilation, low;
-    bool     transposed;
-    int64_t *rows;   /* out x taps: the row that each slot meets, -1 if there is none */
-    int64_t *ends;   /* out: of this output and those that follow in steps of cornu__axis_step, the
-                        first whose slots meet other rows than this one's moved by one step (a
-                        stride; transposed 1) per output; it may lie beyond the last */
+    int64_t slot, row, count;
+} CornuMet;
+
+typedef struct {
+    int64_t   in, out, taps, stride, dilation, low;
+    bool      transposed;
+    int64_t   slot_step, row_step;
+    CornuMet *met;    /* out */
+    int64_t  *ends;   /* out: of this output and those that follow in steps of cornu__axis_step, the
+                         first whose slots meet other rows than this one's moved by one step (a
+                         stride; transposed 1) per output; it may lie beyond the last */
 } CornuAxis;
 
 /* Outputs between two that meet neighbouring rows: between those of the gradient with a stride are
@@ -38,12 +45,12 @@ typedef struct {
 } CornuWalk;
 
 /* The walk of conv2d, or of conv2d_grad_input; that of conv2d_grad_filter is conv2d's; the same for
- * grouped ones. Rows and ends are not filled yet. */
+ * grouped ones. Without what outputs meet, and ends. */
 CornuWalk cornu__walk(const CornuOpCall *call, const CornuType *out_type);
 
-/* The int64_t that rows and ends of both axes take, and filling them there. */
-int64_t cornu__walk_size(const CornuWalk *walk);
-void    cornu__walk_start(CornuWalk *walk, int64_t *memory);
+/* The bytes that these take for both axes, and filling them there. */
+size_t cornu__walk_size(const CornuWalk *walk);
+void   cornu__walk_start(CornuWalk *walk, void *memory);
 
 /*
  * A convolution with strides as one without. With a stride of s along an axis, of which the number
@@ -64,6 +71,7 @@ typedef struct {
 CornuPhases cornu__walk_phases(CornuWalk *walk);
 
 int64_t cornu__axis_tap(const CornuAxis *axis, int64_t slot);
+/* The row that a slot of an output meets, -1 if there is none. */
 int64_t cornu__axis_row(const CornuAxis *axis, int64_t out, int64_t slot);
 
 /* Taps that meet rows, over all outputs of an axis. */

@@ -100,9 +100,9 @@ static void lay_out(Depthwise *d, const CornuQuery *q, CornuScratch *scratch)
     const int64_t y = by_filter ? (d->wide_in ? 0 : d->y_image) : (d->wide_out ? 0 : d->y_row);
     d->tap = cornu__take(scratch, (size_t)(threads * d->taps) * sizeof *d->tap);
     d->columns = cornu__take(scratch, (size_t)width->out * sizeof *d->columns);
-    int64_t *rows = cornu__take(scratch, (size_t)cornu__walk_size(&d->walk) * sizeof *rows);
-    if (rows) {
-        cornu__walk_start(&d->walk, rows);
+    void *met = cornu__take(scratch, cornu__walk_size(&d->walk));
+    if (met) {
+        cornu__walk_start(&d->walk, met);
         find_columns(d);
     }
     d->x = cornu__take_floats(scratch, threads * x);
@@ -124,21 +124,22 @@ static CornuDepthwiseRun run_of(const Depthwise *d, int64_t i, const Columns *co
 {
     const CornuAxis   *height = &d->walk.axis[0], *width = &d->walk.axis[1];
     const int64_t      C = d->channels, row = width->in * C, filter_row = width->taps * C;
-    const int64_t     *met = width->rows + columns->j * width->taps;
+    const CornuMet     rows = height->met[i], met = width->met[columns->j];
     CornuDepthwiseTap *taps = d->tap + thread * d->taps;
     CornuDepthwiseRun  run = {
         .taps = taps, .outputs = columns->outputs, .channels = C,
         .x_step = (width->transposed ? 1 : width->stride) * C,
         .y_step = cornu__axis_step(width) * C,
     };
-    for (int64_t u = 0; u < height->taps; u++) {
-        const int64_t at = height->rows[i * height->taps + u];
-        const int64_t filter = cornu__axis_tap(height, u) * filter_row;
-        for (int64_t v = 0; v < width->taps && at >= 0; v++)
-            if (met[v] >= 0)
-                taps[run.tap_count++] = (CornuDepthwiseTap){
-                    at * row + met[v] * C, filter + cornu__axis_tap(width, v) * C,
-                };
+    for (int64_t u = 0; u < rows.count; u++) {
+        const int64_t at = (rows.row + u * height->row_step) * row;
+        const int64_t filter = cornu__axis_tap(height, rows.slot + u * height->slot_step) *
+                               filter_row;
+        for (int64_t v = 0; v < met.count; v++)
+            taps[run.tap_count++] = (CornuDepthwiseTap){
+                at + (met.row + v * width->row_step) * C,
+                filter + cornu__axis_tap(width, met.slot + v * width->slot_step) * C,
+            };
     }
     return run;
 }
