@@ -91,7 +91,11 @@ static void pack(void *panel, int64_t width, int64_t k, int64_t count, const voi
 }
 
 /* Sums of FEW_ROWS by some registers, beside those of b and one broadcast value. */
-enum { FEW_ROWS = 4, FEW_SUMS = CORNU__TALL_TILES ? 24 : 12 };
+enum {
+    FEW_ROWS = 4, FEW_SUMS = CORNU__TALL_TILES ? 24 : 12,
+    FEW_AHEAD = 16,   /* rows of b are requested: they are often a page apart */
+    LINE = CORNU_LINE_BYTES / 4   /* elements */
+};
 
 INLINE void few_store(int rows, int vectors, const CornuFewRows *few, int64_t m, int64_t n,
                       int64_t columns, const Lanes *sum)
@@ -112,30 +116,36 @@ INLINE void few_of(int rows, int vectors, const CornuFewRows *few, int64_t m, in
     Lanes        sum[FEW_SUMS];
     const float *x = few->x + m * few->x_stride, *b = few->b + n;
     const bool   part = columns < LANES;
+    const float *from = few->continued ? few->y + m * few->y_stride : few->bias;
+    const ptrdiff_t step = few->continued ? few->y_stride : 0;
     UNROLL for (int i = 0; i < rows * vectors; i++)
-        sum[i] = few->bias ? load_some(few->bias + n + i % vectors * LANES, columns)
-                           : (Lanes){ 0 };
+        sum[i] = from ? load_some(from + i / vectors * step + n + i % vectors * LANES, columns)
+                      : (Lanes){ 0 };
     int64_t whole = few->depth;
     if (part)
         whole = few->readable < n + LANES ? 0 : (few->readable - n - LANES) / few->b_stride + 1;
     if (whole > few->depth) whole = few->depth;
-    for (int64_t k = 0; k < whole; k++, b += few->b_stride)
+    for (int64_t k = 0; k < whole; k++, b += few->b_stride) {
+        UNROLL for (int v = 0; v < vectors; v += LINE / LANES)
+            cornu__prefetch_near(b + FEW_AHEAD * few->b_stride, (size_t)v * LANES * sizeof *b);
         UNROLL for (int i = 0; i < rows * vectors; i++)
             sum[i] = multiply(sum[i], x[i / vectors * few->x_stride + k],
                               load(b + i % vectors * LANES));
+    }
     for (int64_t k = whole; k < few->depth; k++, b += few->b_stride)
         UNROLL for (int i = 0; i < rows * vectors; i++)
             sum[i] = multiply(sum[i], x[i / vectors * few->x_stride + k], load_some(b, columns));
     few_store(rows, vectors, few, m, n, columns, sum);
 }
 
-/* All columns of `rows` rows. A part of a register at the end is read again with those before. */
+/* All columns of `rows` rows. A part of a register at the end is made again with those before,
+ * unless these have been added to. */
 INLINE void few_columns(int rows, const CornuFewRows *few, int64_t m)
 {
     const int64_t N = few->columns;
     int64_t       n = 0;
-    if (N < LANES) few_of(rows, 1, few, m, 0, N);
-    for (int64_t left; (left = N - n) > 0 && N >= LANES;) {
+    const bool    alone = N < LANES || few->continued;
+    for (int64_t left; (left = N - n) > 0;) {
         if (8 * rows <= FEW_SUMS && left >= 8 * LANES) {
             few_of(rows, 8 * rows <= FEW_SUMS ? 8 : 1, few, m, n, LANES);
             n += 8 * LANES;
@@ -145,6 +155,9 @@ INLINE void few_columns(int rows, const CornuFewRows *few, int64_t m)
         } else if (left >= 2 * LANES) {
             few_of(rows, 2, few, m, n, LANES);
             n += 2 * LANES;
+        } else if (left < LANES && alone) {
+            few_of(rows, 1, few, m, n, left);
+            n += LANES;
         } else {
             few_of(rows, 1, few, m, left < LANES ? N - LANES : n, LANES);
             n += LANES;
@@ -152,15 +165,80 @@ INLINE void few_columns(int rows, const CornuFewRows *few, int64_t m)
     }
 }
 
-static void few_rows(const CornuFewRows *few)
+/* The lanes added by halves. */
+INLINE float lanes_sum(Lanes x)
+{
+#if defined(__AVX512F__)
+    return _mm512_reduce_add_ps((__m512)x);
+#elif defined(__AVX2__)
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128((__m256)x),
+                             _mm256_extractf128_ps((__m256)x, 1));
+    four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
+#else
+    return (x[0] + x[2]) + (x[1] + x[3]);
+#endif
+}
+
+/* An element by a transposed b, of which the lanes have the terms before `whole`. */
+static void few_dot(const CornuFewRows *few, int64_t m, int64_t n, int64_t whole, Lanes sums)
+{
+    const float *x = few->x + m * few->x_stride, *b = few->b + n * few->b_stride;
+    float        sum = lanes_sum(sums);
+    if (whole < few->depth)
+        sum += lanes_sum(load_some(x + whole, few->depth - whole) *
+                         load_some(b + whole, few->depth - whole));
+    if (few->bias) sum += few->bias[n];
+    few->y[m * few->y_stride + n] = few->relu && sum <= 0.0f ? 0.0f : sum;
+}
+
+/* Columns n to n + columns of rows m to m + rows, by a transposed b. */
+INLINE void dots_of(int rows, int columns, const CornuFewRows *few, int64_t m, int64_t n)
+{
+    Lanes         sum[FEW_SUMS] = { { 0 } }, of_b[FEW_SUMS], sums[FEW_SUMS];
+    const float  *x = few->x + m * few->x_stride, *b = few->b + n * few->b_stride;
+    const int64_t whole = few->depth / LANES * LANES;
+    for (int64_t k = 0; k < whole; k += LANES) {
+        UNROLL for (int j = 0; j < columns; j++) of_b[j] = load(b + j * few->b_stride + k);
+        UNROLL for (int i = 0; i < rows; i++) {
+            const Lanes of_x = load(x + i * few->x_stride + k);
+            UNROLL for (int j = 0; j < columns; j++) sum[i * columns + j] += of_b[j] * of_x;
+        }
+    }
+    UNROLL for (int i = 0; i < rows * columns; i++) sums[i] = sum[i];
+    for (int i = 0; i < rows * columns; i++)
+        few_dot(few, m + i / columns, n + i % columns, whole, sums[i]);
+}
+
+/* All columns of `rows` rows, `columns` at a time; the last ones may make some again. */
+INLINE void dots(int rows, int columns, const CornuFewRows *few, int64_t m)
+{
+    const int64_t last = few->columns - columns;
+    for (int64_t n = 0; n < few->columns && last >= 0; n += columns)
+        dots_of(rows, columns, few, m, n < last ? n : last);
+    for (int64_t i = 0; i < rows * few->columns && last < 0; i++)
+        dots_of(1, 1, few, m + i % rows, i / rows);
+}
+
+static void few_dots(const CornuFewRows *few)
 {
     int64_t m = 0;
-    for (; m + FEW_ROWS <= few->rows; m += FEW_ROWS) few_columns(FEW_ROWS, few, m);
-    switch (few->rows - m) {
-    case 1: few_columns(1, few, m); break;
-    case 2: few_columns(2, few, m); break;
-    case 3: few_columns(3, few, m); break;
+    for (; m + FEW_ROWS <= few->rows; m += FEW_ROWS)
+        dots(FEW_ROWS, CORNU__TALL_TILES ? 6 : 3, few, m);
+    if (few->rows - m >= 2) dots(2, CORNU__TALL_TILES ? 8 : 4, few, m), m += 2;
+    if (few->rows - m >= 1) dots(1, 4, few, m);
+}
+
+static void few_rows(const CornuFewRows *few)
+{
+    if (few->transposed) {
+        few_dots(few);
+        return;
     }
+    int64_t m = 0;
+    for (; m + FEW_ROWS <= few->rows; m += FEW_ROWS) few_columns(FEW_ROWS, few, m);
+    if (few->rows - m >= 2) few_columns(2, few, m), m += 2;
+    if (few->rows - m >= 1) few_columns(1, few, m);
 }
 
 INLINE Lanes finished(const CornuFinish *f, Lanes y, int64_t n, const float *term, int64_t count)

@@ -127,7 +127,9 @@ typedef struct {
  * y[m, n] = activation(bias[n] + sum over k of x[m x_stride + k] b[k b_stride + n])
  *
  * b is not packed: it is read once for each few rows of x, where packing it would take longer. The
- * terms are added in the order of a tile, so that the bits are those of one.
+ * terms are added in the order of a tile, so that the bits are those of one. A transposed b, of
+ * which element (k, n) is b[n b_stride + k], is multiplied by vectors along k: each lane adds up
+ * its terms, then the lanes are added, the bias last.
  */
 typedef struct {
     const float *x, *b;
@@ -137,8 +139,10 @@ typedef struct {
     float       *y;
     ptrdiff_t    y_stride;
     int64_t      rows, columns;
-    int64_t      readable;          /* elements from b on that may be read */
-    bool         relu;
+    int64_t      readable;          /* elements from b on that may be read; not of a transposed b */
+    bool         transposed, relu;
+    bool         continued;         /* y has the terms before in place of the bias; b is not
+                                       transposed */
 } CornuFewRows;
 
 /* y = y + bias, y = y scale, y = y + shift, y = y + term, each rounded, then max(y, 0) if `relu`;

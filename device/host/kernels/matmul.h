@@ -12,8 +12,8 @@ typedef struct {
     int64_t a_batch, a_row, a_column, b_batch, b_row, b_column;
 } CornuMatmulExtents;
 
-/* Fewer rows of a are not worth packing b for. */
-enum { CORNU_FEW_ROWS = 16 };
+/* Fewer rows of a are not worth packing b for; with AVX2, from so many rows on, a transposed b. */
+enum { CORNU_FEW_ROWS = 16, CORNU_FEW_ROWS_AVX2 = 4, CORNU_AVX2_LANES = 8 };
 
 CornuMatmulExtents cornu__matmul_extents(const CornuOpCall *op, const CornuType *out_type);
 
