@@ -3,7 +3,8 @@
  * kept apart; conversions, reshapes, broadcasts and the like that change nothing become their
  * operand; ops on constants become constants; sums of widened bf16 read the bf16; x * 1, x / 1,
  * x - 0 and, of integers, x + 0 become x. A float's x + 0 stays: for x = -0 it is +0. Stacked
- * results of a scan that nothing reads are dropped. On one shard collectives become their operand.
+ * results of a scan that nothing reads are dropped. Transposes that keep the order of elements are
+ * reshapes. On one shard collectives become their operand.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -177,6 +178,26 @@ static CornuStatus simplify_scan(Simplifier *s, const CornuProgramOp *op)
     return status;
 }
 
+/* A transpose that only moves axes of extent 1, as of images with one channel, is a reshape. */
+static CornuProgramOp without_moving(const CornuProgram *program, const CornuProgramOp *op)
+{
+    CornuProgramOp reshape = *op;
+    if (op->id != CORNU_OP_TRANSPOSE) return reshape;
+    const CornuShape in = cornu_program_type(program, cornu_program_operands(program, op)[0]).shape;
+    const CornuShape out = cornu_program_type(program, op->out_first).shape;
+    int              before = -1;
+    reshape.id = CORNU_OP_RESHAPE;
+    reshape.attributes = (CornuAttributes){ .shape = { .rank = out.rank } };
+    for (int i = 0; i < in.rank; i++) {
+        const int axis = (int)op->attributes.permutation.axes[i];
+        reshape.attributes.shape.extents[i] = out.extent[i];
+        if (in.extent[axis] == 1) continue;
+        if (axis < before) return *op;
+        before = axis;
+    }
+    return reshape;
+}
+
 static CornuStatus simplify_op(Simplifier *s, const CornuProgramOp *op)
 {
     if (op->id == CORNU_OP_SCAN) return simplify_scan(s, op);
@@ -250,7 +271,8 @@ static CornuProgram *simplify_once(const CornuProgram *program, bool one_shard)
     for (int i = 0; i < program->op_count && status == CORNU_OK; i++) {
         if (!is_live(&s, &program->ops[i])) continue;
         status = cornu__program_follow(s.rewrite.to, &program->ops[i]);
-        if (status == CORNU_OK) status = simplify_op(&s, &program->ops[i]);
+        const CornuProgramOp op = without_moving(program, &program->ops[i]);
+        if (status == CORNU_OK) status = simplify_op(&s, &op);
     }
     cornu__release(s.used);
     cornu__release(s.table);
