@@ -15,6 +15,7 @@ CornuKernels cornu__host_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_RESAMPLE]            = { &cornu__host_resample },
     [CORNU_OP_CONV2D] = {
         &cornu__host_conv2d_winograd,
+        &cornu__host_conv2d_shifted,
         &cornu__host_conv2d_few,
         &cornu__host_conv2d_padded,
         &cornu__host_conv2d,

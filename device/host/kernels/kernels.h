@@ -34,6 +34,7 @@ extern const CornuKernel cornu__host_conv2d, cornu__host_conv2d_grad_input,
  * that has fewer multiplications; otherwise those above. */
 extern const CornuKernel cornu__host_conv2d_few,
                          cornu__host_conv2d_grad_input_few;   /* conv2d_few.c */
+extern const CornuKernel cornu__host_conv2d_shifted;          /* conv2d_shifted.c */
 extern const CornuKernel cornu__host_conv2d_grad_filter_few;  /* conv2d_filter_few.c */
 extern const CornuKernel cornu__host_conv2d_winograd,         /* conv2d_winograd.c */
                          cornu__host_conv2d_grad_input_winograd;

@@ -91,8 +91,8 @@ static void test_kernels_say_why_they_declined(void **state)
     say_kernels(convolution(2, 32, 3, 16, 16, 1), said, sizeof said);
     assert_string_equal(said, "conv2d_winograd");
     say_kernels(convolution(2, 32, 3, 3, 16, 1), said, sizeof said);
-    assert_non_null(strstr(said, "; conv2d_winograd: needs at least 12 channels, has 3; conv2d_few:"
-                                 " costs "));
+    assert_non_null(strstr(said, "; conv2d_winograd: needs at least 12 channels, has 3; "));
+    assert_non_null(strstr(said, "; conv2d_few: costs "));
     say_kernels(convolution(2, 32, 1, 16, 16, 2), said, sizeof said);
     assert_string_equal(said, "conv2d_direct; "
                         "conv2d_winograd: needs 3 x 3 or 5 x 5 taps of each phase, no dilation; "

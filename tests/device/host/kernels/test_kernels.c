@@ -389,6 +389,35 @@ static void test_few_filters(void **state)
                                        (CornuAttributes){ 0 }), of_filter);
 }
 
+/* Neighbouring outputs of few filters together: one channel, strides; windows beside the rows of x,
+ * several strips, of which the last one's outputs are not whole windows; many taps. */
+static void test_shifted(void **state)
+{
+    (void)state;
+    const CornuAttributes how = { .conv2d = { .dtype = results } };
+    assert_true(takes(CORNU_OP_CONV2D, how, 1, cornu_shape(1, 7, 1, 1),
+                      &cornu__host_conv2d_shifted));
+    assert_false(takes(CORNU_OP_CONV2D, how, 1, cornu_shape(3, 3, 1, 32),
+                       &cornu__host_conv2d_shifted));
+    for (int i = 0; i < case_rounds(48); i++) {
+        CornuShape      x = cornu_shape(between(1, 3), between(1, 13), between(5, 400),
+                                        i % 3 ? 1 : between(2, 5));
+        CornuShape      filter = cornu_shape(between(1, 4), between(1, i % 2 ? 5 : 40),
+                                             x.extent[3], between(1, 9));
+        if (filter.extent[0] > x.extent[1]) filter.extent[0] = x.extent[1];
+        if (filter.extent[1] > x.extent[2]) filter.extent[1] = x.extent[2];
+        CornuAttributes a = random_convolution(x, filter, false);
+        a.conv2d.dilation[1] = 1;
+        check_convolution(x, filter, a);
+    }
+    check_convolution(cornu_shape(2, 1, 4001, 1), cornu_shape(1, 256, 1, 1), (CornuAttributes){
+        .conv2d = { .strides = { 1, 2 } } });
+    check_convolution(cornu_shape(2, 1, 4001, 1), cornu_shape(1, 200, 1, 3), (CornuAttributes){
+        .conv2d = { .strides = { 1, 7 }, .low = { 0, 199 }, .high = { 0, 450 } } });
+    check_convolution(cornu_shape(1, 7, 500, 1), cornu_shape(5, 9, 1, 2), (CornuAttributes){
+        .conv2d = { .dilation = { 2, 1 }, .low = { 9, -3 }, .high = { 3, -40 } } });
+}
+
 /* Few channels: of x by one product for all taps, where that saves work. Strides and dilations
  * that leave outputs without positions; several strips and slabs; one row. */
 static void test_few_channels(void **state)
@@ -577,6 +606,7 @@ int main(void)
         cmocka_unit_test_setup(test_winograd, case_begin),
         cmocka_unit_test_setup(test_few_channels, case_begin),
         cmocka_unit_test_setup(test_few_filters, case_begin),
+        cmocka_unit_test_setup(test_shifted, case_begin),
         cmocka_unit_test_setup(test_depthwise, case_begin),
         cmocka_unit_test_setup(test_batch_norm, case_begin),
         cmocka_unit_test_setup(test_softmax, case_begin),
