@@ -182,6 +182,58 @@ static CornuStatus move_resample(CornuProgram *to, const CornuProgramOp *op, con
     return make_first(to, y, out);
 }
 
+/* Elements before and after place `at` of a shape. */
+static void around(CornuShape shape, int at, int64_t extent[2])
+{
+    extent[0] = extent[1] = 1;
+    for (int i = 0; i < shape.rank; i++) extent[i >= at] *= shape.extent[i];
+}
+
+/* How often each element along an axis is repeated where a reshape of a broadcast of a reshape of x
+ * does that, as for the nearest neighbours of whole scales; 0: it does not. */
+static int64_t repeats(const CornuProgram *program, CornuValue repeated, CornuShape out,
+                       CornuValue *x, int *axis)
+{
+    const CornuProgramOp *wide = producer(program, repeated), *flat;
+    if (!wide || wide->id != CORNU_OP_BROADCAST) return 0;
+    const CornuValue narrow = cornu_program_operands(program, wide)[0];
+    flat = producer(program, narrow);
+    if (!flat || flat->id != CORNU_OP_RESHAPE) return 0;
+    *x = cornu_program_operands(program, flat)[0];
+    const CornuShape from = shape_of(program, *x), one = shape_of(program, narrow);
+    const CornuShape all = shape_of(program, repeated);
+    int64_t          of_x[2], of_one[2];
+    int              at = -1;
+    *axis = -1;
+    if (from.rank != out.rank || one.rank != all.rank) return 0;
+    for (int i = 0; i < one.rank; i++)
+        if (one.extent[i] != all.extent[i]) at = at < 0 ? i : one.rank;
+    for (int i = 0; i < from.rank; i++)
+        if (from.extent[i] != out.extent[i]) *axis = *axis < 0 ? i : from.rank;
+    if (at < 0 || at == one.rank || *axis < 0 || *axis == from.rank) return 0;
+    around(from, *axis + 1, of_x);
+    around(one, at, of_one);
+    return of_x[0] == of_one[0] && of_x[1] == of_one[1] ? all.extent[at] : 0;
+}
+
+static CornuStatus move_repeat(CornuProgram *to, const CornuProgramOp *op, const CornuValue *in,
+                               CornuValue *out, bool *moved)
+{
+    CornuShape shape = { .rank = (int)op->attributes.shape.rank };
+    CornuValue x, y;
+    int        axis;
+    int64_t    extent[2];
+    for (int i = 0; i < shape.rank; i++) shape.extent[i] = op->attributes.shape.extents[i];
+    const int64_t times = repeats(to, *in, shape, &x, &axis);
+    if (!times || !is_first(to, x, &y)) return CORNU_OK;
+    around(shape_of(to, y), last_of(axis, shape.rank) + 1, extent);
+    CORNU__TRY(record_shape(to, CORNU_OP_RESHAPE, cornu_shape(extent[0], 1, extent[1]), &y));
+    CORNU__TRY(record_shape(to, CORNU_OP_BROADCAST, cornu_shape(extent[0], times, extent[1]), &y));
+    CORNU__TRY(record_shape(to, CORNU_OP_RESHAPE, with_last(shape), &y));
+    *moved = true;
+    return make_first(to, y, out);
+}
+
 /* A transpose of a transpose: their product, which may be nothing at all. */
 static CornuStatus join_transposes(CornuProgram *to, const CornuProgramOp *op,
                                    const CornuValue *in, CornuValue *out, bool *moved)
@@ -209,6 +261,7 @@ CornuStatus cornu__move_transpose(CornuProgram *to, const CornuProgramOp *op, co
     case CORNU_READS_PAD:       return move_pad(to, op, in, out, moved);
     case CORNU_READS_ALONG:     return move_along(to, op, in, out, moved);
     case CORNU_READS_RESAMPLE:  return move_resample(to, op, in, out, moved);
+    case CORNU_READS_RESHAPE:   return move_repeat(to, op, in, out, moved);
     case CORNU_READS_TRANSPOSE: return join_transposes(to, op, in, out, moved);
     default:                    return CORNU_OK;
     }

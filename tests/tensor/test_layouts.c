@@ -42,8 +42,20 @@ static CornuTensor *convolved(CornuTensor *x, CornuTensor *filter, bool turned)
     return turned ? first(y) : y;
 }
 
-/* x + relu(conv(x) + b), padded, joined with itself, turned upside down, of two columns, and the
- * mean of each channel; all but the convolution with channels first if `turned`. */
+/* Each row twice, with channels last or first. */
+static CornuTensor *twice(CornuTensor *y, bool turned)
+{
+    CornuShape    s = cornu_tensor_shape(y);
+    const int64_t before = turned ? s.extent[0] * s.extent[1] : s.extent[0];
+    const int64_t rows = s.extent[turned ? 2 : 1], after = cornu_shape_count(s) / before / rows;
+    s.extent[turned ? 2 : 1] *= 2;
+    y = cornu_op_reshape(y, cornu_shape(before, rows, 1, after));
+    return cornu_op_reshape(cornu_op_broadcast(y, cornu_shape(before, rows, 2, after)), s);
+}
+
+/* x + relu(conv(x) + b), padded, joined with itself, turned upside down, of two columns, each
+ * row twice, and the mean of each channel; all but the convolution with channels first if
+ * `turned`. */
 static CornuTensor *network(CornuTensor **in, bool turned)
 {
     const int64_t axes = turned ? 1 << 2 | 1 << 3 : 1 << 1 | 1 << 2;
@@ -59,7 +71,7 @@ static CornuTensor *network(CornuTensor **in, bool turned)
     y = cornu_op_concat((CornuTensor *[]){ y, cornu_op_tanh(y) }, 2, turned ? 1 : 3);
     y = cornu_op_flip(y, turned ? 2 : 1);
     CornuTensor *matrix = cornu_op_iota(cornu_tensor_graph(y), cornu_type(CORNU_F64, 2, 8), 0);
-    y = cornu_op_resample(y, matrix, turned ? 3 : 2);
+    y = twice(cornu_op_resample(y, matrix, turned ? 3 : 2), turned);
     y = cornu_op_select(cornu_op_is_finite(y), y, cornu_op_negative(y));
     CornuTensor *most = cornu_op_reduce_max(y, axes, false);
     return cornu_op_add(cornu_op_reduce_mean(y, axes, false), most);
