@@ -5,6 +5,7 @@
  * factor is rounded to float there before it becomes double, it is here.
  */
 #include <math.h>
+#include <string.h>
 
 #include "isa/int8.h"
 #include "kernels.h"
@@ -27,13 +28,6 @@ CornuBounds cornu__int8_bounds(CornuFused activation, CornuAffine y)
 /* Sums are made of operands in units of 2^-20 of twice the larger scale. */
 enum { SUM_SHIFT = 20 };
 
-/* Every operand in those units; `sign` -1 for what is subtracted. */
-static void fill_terms(CornuMultiplier by, int32_t zero, int32_t sign, int32_t terms[256])
-{
-    for (int32_t i = 0; i < 256; i++)
-        terms[i] = sign * cornu__fixed_scale((i + CORNU_INT8_MIN - zero) * (1 << SUM_SHIFT), by);
-}
-
 void cornu__int8_arithmetic(CornuInt8Binary op, CornuAffine x1, CornuAffine x2, CornuAffine y,
                             CornuFused activation, CornuInt8Arithmetic *to)
 {
@@ -45,9 +39,8 @@ void cornu__int8_arithmetic(CornuInt8Binary op, CornuAffine x1, CornuAffine x2, 
     switch (op) {
     case CORNU_INT8_ADD:
     case CORNU_INT8_SUB:
-        fill_terms(cornu__multiplier(x1.scale / twice), x1.zero, 1, to->terms1);
-        fill_terms(cornu__multiplier(x2.scale / twice), x2.zero, op == CORNU_INT8_ADD ? 1 : -1,
-                   to->terms2);
+        to->by_terms[0] = cornu__multiplier(x1.scale / twice);
+        to->by_terms[1] = cornu__multiplier(x2.scale / twice);
         to->by_y = cornu__multiplier(twice / ((1 << SUM_SHIFT) * y.scale));
         break;
     case CORNU_INT8_MUL:
@@ -66,33 +59,55 @@ void cornu__int8_arithmetic(CornuInt8Binary op, CornuAffine x1, CornuAffine x2, 
 /* Elements that a loop converts at a time. */
 enum { CHUNK = 256 };
 
-/* How a chunk's numbers become int8, all by one multiplier. */
+/* A binary operator of int8 in chunks: how they become sums, and these int8 again. */
 typedef struct {
-    int32_t mantissa[CHUNK], left[CHUNK], right[CHUNK];
-} Multipliers;
+    const CornuInt8Arithmetic *a;
+    const CornuInt8Loops      *loops;
+    CornuInt8Term              terms[2];
+    CornuInt8Finish            finish;
+    int32_t                    mantissa[CHUNK], left[CHUNK], right[CHUNK];
+} Chunks;
 
-static CornuInt8Finish finish_of(const CornuInt8Arithmetic *a, Multipliers *m)
+static CornuInt8Term term_of(CornuMultiplier by, int32_t zero, int32_t sign)
 {
+    return (CornuInt8Term){ zero, by.mantissa >> 11, by.mantissa & ((1 << 11) - 1), -by.shift,
+                            sign };
+}
+
+static void set_chunks(const CornuInt8Arithmetic *a, Chunks *to)
+{
+    const int32_t left = a->by_y.shift > 0 ? a->by_y.shift : 0;
+    const int32_t right = a->by_y.shift > 0 ? 0 : -a->by_y.shift;
+    const int64_t largest = a->op == CORNU_INT8_MUL ? 255 * 255 : INT64_C(256) << SUM_SHIFT;
+    to->a = a;
+    to->loops = cornu__int8_loops();
+    to->terms[0] = term_of(a->by_terms[0], a->zero1, 1);
+    to->terms[1] = term_of(a->by_terms[1], a->zero2, a->op == CORNU_INT8_SUB ? -1 : 1);
     for (int i = 0; i < CHUNK; i++) {
-        m->mantissa[i] = a->by_y.mantissa;
-        m->left[i] = a->by_y.shift > 0 ? a->by_y.shift : 0;
-        m->right[i] = a->by_y.shift > 0 ? 0 : -a->by_y.shift;
+        to->mantissa[i] = a->by_y.mantissa;
+        to->left[i] = left;
+        to->right[i] = right;
     }
-    return (CornuInt8Finish){ NULL, m->mantissa, m->left, m->right, a->y_zero, a->bounds.low,
-                              a->bounds.high };
+    to->finish = (CornuInt8Finish){
+        NULL, to->mantissa, to->left, to->right, a->y_zero, a->bounds.low, a->bounds.high,
+        cornu__int8_is_bounded(largest, left, right, a->y_zero), true, NULL
+    };
 }
 
 /* Up to a chunk. A step of 0 repeats an operand. */
-static void combine(const CornuInt8Arithmetic *a, int64_t count, const int8_t *x1, int64_t step1,
-                    const int8_t *x2, int64_t step2, int32_t *to)
+static void combine(const Chunks *of, int64_t count, const int8_t *x1, int64_t step1,
+                    const int8_t *x2, int64_t step2, int8_t *y)
 {
-    if (a->op == CORNU_INT8_MUL)
-        for (int64_t i = 0; i < count; i++)
-            to[i] = (x1[i * step1] - a->zero1) * (x2[i * step2] - a->zero2);
-    else
-        for (int64_t i = 0; i < count; i++)
-            to[i] = a->terms1[x1[i * step1] - CORNU_INT8_MIN] +
-                    a->terms2[x2[i * step2] - CORNU_INT8_MIN];
+    int8_t  repeated1[CHUNK], repeated2[CHUNK];
+    int32_t sums[CHUNK];
+    if (step1 == 0) x1 = memset(repeated1, *x1, (size_t)count);
+    if (step2 == 0) x2 = memset(repeated2, *x2, (size_t)count);
+    if (of->a->op != CORNU_INT8_MUL) {
+        of->loops->add(of->terms, &of->finish, count, x1, x2, y);
+        return;
+    }
+    of->loops->multiply(of->a->zero1, of->a->zero2, count, x1, x2, sums);
+    of->loops->finish(&of->finish, count, sums, y);
 }
 
 static void select(const CornuInt8Arithmetic *a, int64_t count, const int8_t *x1, int64_t step1,
@@ -117,24 +132,21 @@ static void prelu(const CornuInt8Arithmetic *a, int64_t count, const int8_t *x1,
 }
 
 /* One row along the last axis. */
-static void binary_row(const CornuInt8Arithmetic *a, const CornuInt8Finish *finish, int64_t count,
-                       const int8_t *x1, int64_t step1, const int8_t *x2, int64_t step2, int8_t *y)
+static void binary_row(const Chunks *of, int64_t count, const int8_t *x1, int64_t step1,
+                       const int8_t *x2, int64_t step2, int8_t *y)
 {
-    const CornuInt8Loops *loops = cornu__int8_loops();
-    int32_t               chunk[CHUNK];
-    if (a->op == CORNU_INT8_MAXIMUM || a->op == CORNU_INT8_MINIMUM) {
-        select(a, count, x1, step1, x2, step2, y);
+    const CornuInt8Binary op = of->a->op;
+    if (op == CORNU_INT8_MAXIMUM || op == CORNU_INT8_MINIMUM) {
+        select(of->a, count, x1, step1, x2, step2, y);
         return;
     }
-    if (a->op == CORNU_INT8_PRELU) {
-        prelu(a, count, x1, step1, x2, step2, y);
+    if (op == CORNU_INT8_PRELU) {
+        prelu(of->a, count, x1, step1, x2, step2, y);
         return;
     }
-    for (int64_t i = 0; i < count; i += CHUNK) {
-        const int64_t some = count - i < CHUNK ? count - i : CHUNK;
-        combine(a, some, x1 + i * step1, step1, x2 + i * step2, step2, chunk);
-        loops->finish(finish, some, chunk, y + i);
-    }
+    for (int64_t i = 0; i < count; i += CHUNK)
+        combine(of, count - i < CHUNK ? count - i : CHUNK, x1 + i * step1, step1, x2 + i * step2,
+                step2, y + i);
 }
 
 static int64_t count_of(int rank, const int64_t *extents)
@@ -148,11 +160,11 @@ void cornu__int8_binary(const CornuInt8Arithmetic *arithmetic, int rank, const i
                         const int64_t *extents1, const int8_t *x1, const int64_t *extents2,
                         const int8_t *x2, int8_t *y)
 {
-    Multipliers           multipliers;
-    const CornuInt8Finish finish = finish_of(arithmetic, &multipliers);
+    Chunks        chunks;
     const int64_t count = count_of(rank, extents);
+    set_chunks(arithmetic, &chunks);
     if (count_of(rank, extents1) == count && count_of(rank, extents2) == count) {
-        binary_row(arithmetic, &finish, count, x1, 1, x2, 1, y);
+        binary_row(&chunks, count, x1, 1, x2, 1, y);
         return;
     }
     int64_t       index[CORNU_INT8_RANK] = { 0 };
@@ -166,8 +178,8 @@ void cornu__int8_binary(const CornuInt8Arithmetic *arithmetic, int rank, const i
         }
         const int64_t inner1 = rank > 0 ? extents1[rank - 1] : 1;
         const int64_t inner2 = rank > 0 ? extents2[rank - 1] : 1;
-        binary_row(arithmetic, &finish, inner, x1 + at1 * inner1, inner1 > 1, x2 + at2 * inner2,
-                   inner2 > 1, y);
+        binary_row(&chunks, inner, x1 + at1 * inner1, inner1 > 1, x2 + at2 * inner2, inner2 > 1,
+                   y);
         for (int d = rank - 2; d >= 0 && ++index[d] == extents[d]; d--) index[d] = 0;
     }
 }

@@ -53,6 +53,8 @@ typedef struct {
                                                  the number of groups */
     int32_t                x_zero, y_zero;
     CornuBounds            bounds;
+    bool                   pooled;       /* packed conv2d that is_monotonic: y has the largest of
+                                            each 2 x 2 outputs side by side */
     const int8_t          *filter;       /* conv2d, transpose_conv: (F, h, w, C);
                                             depthwise: (h, w, F), F a multiple of C */
     const int32_t         *bias;         /* (F) in units of x scale * filter scale, or NULL */
@@ -69,6 +71,11 @@ size_t cornu__int8_transpose_conv_scratch(const CornuInt8Conv *conv);   /* bytes
 void   cornu__int8_transpose_conv(const CornuInt8Conv *conv, const int8_t *x, int8_t *y,
                                   void *scratch);
 
+/* Of `count` threads that share a call, each with scratch of its own: which one it is. */
+typedef struct {
+    int64_t index, count;
+} CornuInt8Part;
+
 /* conv2d, and fully_connected as one of an image of 1 x 1 a row, by packed products (products.c).
  * The packed filter is the caller's to free; NULL with CORNU_ERR_MEMORY. With factors, outputs are
  * scaled in double and rounded to nearest, halves away from zero: LiteRT's reference kernel of
@@ -76,12 +83,20 @@ void   cornu__int8_transpose_conv(const CornuInt8Conv *conv, const int8_t *x, in
 typedef struct CornuInt8Packed CornuInt8Packed;
 CornuInt8Packed *cornu__int8_pack_create(const CornuInt8Conv *conv);
 void             cornu__int8_pack_free(CornuInt8Packed *packed);
+/* Whether a larger sum never gives a smaller output, as none can overflow while it is scaled. */
+bool             cornu__int8_is_monotonic(const CornuInt8Packed *packed);
 size_t           cornu__int8_conv2d_scratch(const CornuInt8Packed *packed);   /* bytes */
 void cornu__int8_conv2d(const CornuInt8Packed *packed, int64_t batch, const int8_t *x, int8_t *y,
-                        void *scratch);
-/* depthwise by vectors over the channels; scratch for a row of sums */
-size_t cornu__int8_depthwise_scratch(const CornuInt8Conv *conv);   /* bytes */
-void   cornu__int8_depthwise(const CornuInt8Conv *conv, const int8_t *x, int8_t *y, void *scratch);
+                        void *scratch, CornuInt8Part part);
+
+/* Likewise, depthwise with as many outputs as channels (depthwise.c). The filter is read by the
+ * instruction set that packed it. */
+typedef struct CornuInt8Channels CornuInt8Channels;
+CornuInt8Channels *cornu__int8_channels_create(const CornuInt8Conv *conv);
+void               cornu__int8_channels_free(CornuInt8Channels *packed);
+size_t             cornu__int8_depthwise_scratch(const CornuInt8Channels *packed);   /* bytes */
+void cornu__int8_depthwise(const CornuInt8Channels *packed, int64_t batch, const int8_t *x,
+                           int8_t *y, void *scratch, CornuInt8Part part);
 
 /* x and y of the same scale and zero point. An average over pixels within the image is rounded to
  * nearest, halves away from zero. */
@@ -105,7 +120,7 @@ typedef struct {
     int32_t         zero1, zero2, y_zero;
     CornuMultiplier by_y, by_x1;                /* from the product, or x1 alone, to y */
     CornuBounds     bounds;
-    int32_t         terms1[256], terms2[256];   /* of a sum, by operand, from -128 on */
+    CornuMultiplier by_terms[2];                /* of a sum, from each operand */
 } CornuInt8Arithmetic;
 
 void cornu__int8_arithmetic(CornuInt8Binary op, CornuAffine x1, CornuAffine x2, CornuAffine y,

@@ -28,7 +28,9 @@ isa_flags = $(if $(SANITIZE),-O1,-O3) -ffp-contract=fast -fopenmp-simd -fno-math
 isa_flags_portable =
 isa_flags_avx2     = -mavx2 -mfma
 isa_flags_avx512   = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
-isa_flags_avx512vnni = $(isa_flags_avx512) -mavx512vnni
+# gcc 12 would replace a tile's few pointers by one for each row, and run out of registers.
+isa_flags_avx512vnni = $(isa_flags_avx512) -mavx512vnni \
+                       $(if $(findstring clang,$(CC)),,-fno-ivopts)
 isa_flags_avx512bf16 = $(isa_flags_avx512) -mavx512bf16
 isa_flags_amx      = $(isa_flags_avx512bf16) -mamx-tile -mamx-bf16
 # Every compiler for arm64 assumes NEON, so a macro tells code written for it from portable code.

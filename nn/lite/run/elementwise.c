@@ -11,6 +11,19 @@ static void align(const CornuLiteTensor *x, int64_t batch, int rank, int64_t *ex
     cornu__step_extents(x, batch, extents + missing);
 }
 
+/* As many multiply-adds take as long as one element. */
+enum { BINARY_WORK = 64 };
+
+/* Of operands of one shape, that threads may share. */
+static void run_same(const CornuLiteStep *step, const CornuLiteBound *bound)
+{
+    const int64_t begin = bound->count * bound->part.index / bound->part.count;
+    const int64_t count = bound->count * (bound->part.index + 1) / bound->part.count - begin;
+    cornu__int8_binary(&step->arithmetic, 1, &count, &count, (const int8_t *)bound->x + begin,
+                       &count, (const int8_t *)bound->tensors[step->op->in[1]] + begin,
+                       (int8_t *)bound->y + begin);
+}
+
 static void run_binary(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
     const int rank = step->out->shape.rank;
@@ -61,7 +74,9 @@ CornuStatus cornu__step_prepare_binary(CornuLiteStep *step)
     CORNU__TRY(cornu__step_fused(step));
     cornu__int8_arithmetic(binary_of(step->op->code), step->x, second, step->y,
                            (CornuFused)step->op->options.fused_activation, &step->arithmetic);
-    step->run = run_binary;
+    const bool same = cornu_shape_equal(step->in->shape, cornu__step_in(step, 1)->shape);
+    step->run = same ? run_same : run_binary;
+    if (same) step->work = BINARY_WORK * cornu__lite_count(step->out->shape, 1);
     return CORNU_OK;
 }
 
@@ -93,6 +108,8 @@ CornuStatus cornu__step_prepare_table(CornuLiteStep *step)
     }
     return CORNU_OK;
 }
+
+bool cornu__step_is_table(const CornuLiteStep *step) { return step->run == run_table; }
 
 static void run_softmax(const CornuLiteStep *step, const CornuLiteBound *bound)
 {

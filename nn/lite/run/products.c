@@ -87,7 +87,8 @@ static CornuInt8Conv conv_of(const CornuLiteStep *step, const CornuLiteBound *bo
 
 static void run_packed(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
-    cornu__int8_conv2d(step->packed, bound->y_extents[0], bound->x, bound->y, bound->scratch);
+    cornu__int8_conv2d(step->packed, bound->y_extents[0], bound->x, bound->y, bound->scratch,
+                       bound->part);
 }
 
 static void run_groups(const CornuLiteStep *step, const CornuLiteBound *bound)
@@ -96,11 +97,18 @@ static void run_groups(const CornuLiteStep *step, const CornuLiteBound *bound)
     cornu__int8_conv2d_reference(&conv, bound->x, bound->y);
 }
 
+static int64_t multiply_adds_of(const CornuLiteStep *step)
+{
+    const int64_t filters = step->window.out_channels;
+    return (int64_t)filter_of(step)->bytes / filters * cornu__lite_count(step->out->shape, 1);
+}
+
 static CornuStatus pack(CornuLiteStep *step)
 {
     step->packed = cornu__int8_pack_create(&step->conv);
     if (!step->packed) return CORNU_ERR_MEMORY;
     step->scratch = cornu__int8_conv2d_scratch(step->packed);
+    step->work = multiply_adds_of(step);
     return CORNU_OK;
 }
 
@@ -119,8 +127,15 @@ CornuStatus cornu__step_prepare_conv2d(CornuLiteStep *step)
 
 static void run_depthwise(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
+    cornu__int8_depthwise(step->channels, bound->y_extents[0], bound->x, bound->y, bound->scratch,
+                          bound->part);
+}
+
+/* With several filters a channel, which is rare. */
+static void run_filters(const CornuLiteStep *step, const CornuLiteBound *bound)
+{
     const CornuInt8Conv conv = conv_of(step, bound);
-    cornu__int8_depthwise(&conv, bound->x, bound->y, bound->scratch);
+    cornu__int8_depthwise_reference(&conv, bound->x, bound->y);
 }
 
 CornuStatus cornu__step_prepare_depthwise(CornuLiteStep *step)
@@ -132,8 +147,12 @@ CornuStatus cornu__step_prepare_depthwise(CornuLiteStep *step)
     CORNU__TRY(expect_channels(step, filter[0] == 1 && filter[3] == out && in >= 1 &&
                                      out % in == 0));
     CORNU__TRY(set_conv(step));
-    step->run = run_depthwise;
-    step->scratch = cornu__int8_depthwise_scratch(&step->conv);
+    step->run = in == out ? run_depthwise : run_filters;
+    if (in != out) return CORNU_OK;
+    step->channels = cornu__int8_channels_create(&step->conv);
+    if (!step->channels) return CORNU_ERR_MEMORY;
+    step->scratch = cornu__int8_depthwise_scratch(step->channels);
+    step->work = multiply_adds_of(step);
     return CORNU_OK;
 }
 
@@ -171,7 +190,7 @@ CornuStatus cornu__step_prepare_transpose_conv(CornuLiteStep *step)
 static void run_fully_connected(const CornuLiteStep *step, const CornuLiteBound *bound)
 {
     cornu__int8_conv2d(step->packed, bound->count / step->window.out_channels, bound->x, bound->y,
-                       bound->scratch);
+                       bound->scratch, bound->part);
 }
 
 /* (…, K) by (U, K) to (…, U): a convolution of images of one pixel. */

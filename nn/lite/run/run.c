@@ -18,7 +18,7 @@ struct CornuLiteRun {
     const CornuLiteGraph *graph;
     CornuLiteStep        *steps;
     int                   step_count;
-    int64_t               block_rows;     /* 1 unless the batch is unknown */
+    int64_t               block_rows;     /* at most; 1 unless the batch is unknown */
     Layout                layout;
     CornuThreads         *threads;
     unsigned char        *memory;         /* of all threads */
@@ -155,7 +155,8 @@ static void fill_slots(const CornuLiteRun *run, Slots *of)
         const CornuLiteOperator *op = &graph->operators[o];
         for (int i = 0; i < op->in_count; i++)
             if (op->in[i] >= 0) of->last[op->in[i]] = o;
-        for (int i = 0; i < op->out_count; i++) of->last[op->out[i]] = o;
+        if (run->steps[o].to >= 0 && of->last[run->steps[o].to] < o)
+            of->last[run->steps[o].to] = o;
     }
     for (int i = 0; i < graph->output_count; i++)
         of->last[graph->outputs[i].tensor] = graph->operator_count;
@@ -163,36 +164,60 @@ static void fill_slots(const CornuLiteRun *run, Slots *of)
         const int t = graph->inputs[i].tensor;
         take_slot(of, t, tensor_bytes(&graph->tensors[t], run->block_rows), 0);
     }
-    for (int o = 0; o < graph->operator_count; o++)
-        for (int i = 0; i < graph->operators[o].out_count; i++) {
-            const int t = graph->operators[o].out[i];
-            take_slot(of, t, tensor_bytes(&graph->tensors[t], run->block_rows), o);
-        }
+    for (int o = 0; o < graph->operator_count; o++) {
+        const int t = run->steps[o].to;
+        if (t >= 0) take_slot(of, t, tensor_bytes(&graph->tensors[t], run->block_rows), o);
+    }
+}
+
+/* The bytes of all slots for blocks of `rows`; puts the tensors into them. */
+static size_t place_rows(CornuLiteRun *run, Slots *of, int64_t rows)
+{
+    const CornuLiteGraph *graph = run->graph;
+    size_t                bytes = 0;
+    of->count = 0;
+    run->block_rows = rows;
+    fill_slots(run, of);
+    for (int s = 0; s < of->count; s++) {
+        of->slots[s].place = bytes;
+        bytes += padded(of->slots[s].bytes);
+        of->slots[s].bytes = 0;
+    }
+    for (int t = 0; t < graph->tensor_count; t++)
+        if (!graph->tensors[t].data) run->layout.offsets[t] = of->slots[of->slot_of[t]].place;
+    return bytes;
+}
+
+/* Values between operators should stay in the second-level cache; but weights, which are read for
+ * each block, are not to be the larger part of what moves. A few rows if one alone does not fit. */
+static int64_t rows_of_block(const CornuLiteGraph *graph, size_t row_bytes)
+{
+    enum { CACHED = 512 * 1024, LEAST = 4, PART = 8 };
+    int64_t weights = 0;
+    for (int t = 0; t < graph->tensor_count; t++) weights += (int64_t)graph->tensors[t].bytes;
+    const int64_t bytes = weights / PART > CACHED ? weights / PART : CACHED;
+    const int64_t rows = bytes / (int64_t)(row_bytes + 1);
+    return rows < LEAST ? LEAST : rows > CORNU_LITE_BLOCK_ROWS ? CORNU_LITE_BLOCK_ROWS : rows;
 }
 
 static CornuStatus place(CornuLiteRun *run)
 {
     const CornuLiteGraph *graph = run->graph;
     const size_t          count = (size_t)graph->tensor_count + 1;
-    size_t                bytes = 0, scratch = 0;
+    size_t                scratch = 0;
     Slots                 of = { .slots = cornu__allocate(count, sizeof *of.slots),
                                  .slot_of = cornu__allocate(count, sizeof *of.slot_of),
                                  .last = cornu__allocate(count, sizeof *of.last) };
     run->layout.offsets = cornu__allocate(count, sizeof *run->layout.offsets);
     const bool room = of.slots && of.slot_of && of.last && run->layout.offsets;
     if (room) {
-        fill_slots(run, &of);
-        for (int s = 0; s < of.count; s++) {
-            of.slots[s].place = bytes;
-            bytes += padded(of.slots[s].bytes);
-        }
-        for (int t = 0; t < graph->tensor_count; t++)
-            if (!graph->tensors[t].data) run->layout.offsets[t] = of.slots[of.slot_of[t]].place;
+        const bool   unknown = run->block_rows != 1;
+        const size_t row = place_rows(run, &of, 1);
+        run->layout.scratch = unknown ? place_rows(run, &of, rows_of_block(graph, row)) : row;
     }
     for (int o = 0; o < run->step_count; o++)
         if (run->steps[o].scratch > scratch) scratch = run->steps[o].scratch;
-    run->layout.scratch = bytes;
-    run->layout.bytes = bytes + padded(scratch);
+    run->layout.bytes = run->layout.scratch + padded(scratch);
     cornu__release(of.slots);
     cornu__release(of.slot_of);
     cornu__release(of.last);
@@ -230,6 +255,7 @@ static CornuStatus set_up(CornuLiteRun *run, int threads)
         const int o = run->step_count++;
         CORNU__TRY(cornu__step_prepare(graph, o, &run->steps[o]));
     }
+    CORNU__TRY(cornu__steps_fuse(graph, run->steps));
     run->threads = cornu__threads_create(threads > 0 ? threads : cornu__cpu_threads());
     if (!run->threads) return CORNU_ERR_MEMORY;
     CORNU__TRY(place(run));
@@ -265,21 +291,60 @@ void cornu__lite_run_free(CornuLiteRun *run)
 
 typedef struct {
     const CornuLiteRun *run;
-    int64_t             rows;
+    int64_t             rows, block_rows;
     const void *const  *in;
     void *const        *out;
 } Call;
+
+/* For the threads that share a step. */
+typedef struct {
+    const CornuLiteRun  *run;
+    const CornuLiteStep *step;
+    const CornuLiteBound *bound;
+} SharedStep;
+
+static void *scratch_of(const CornuLiteRun *run, int thread)
+{
+    return run->memory + (size_t)thread * run->layout.bytes + run->layout.scratch;
+}
+
+static void run_part(void *context, int64_t part, int thread)
+{
+    const SharedStep *shared = context;
+    CornuLiteBound    bound = *shared->bound;
+    bound.scratch = scratch_of(shared->run, thread);
+    bound.part.index = part;
+    cornu__lite_step_run(shared->step, &bound);
+}
+
+/* That is worth waking another thread for: about a microsecond of one. */
+enum { SHARED_WORK = 1 << 17 };
+
+/* A step by one thread, or if it is large and the block is the only one by all. */
+static void run_step(const CornuLiteRun *run, const CornuLiteStep *step, CornuLiteBound *bound)
+{
+    const int threads = cornu__threads_count(run->threads);
+    if (bound->part.count == 1 || step->work * bound->batch < SHARED_WORK) {
+        const CornuInt8Part part = bound->part;
+        bound->part = (CornuInt8Part){ 0, 1 };
+        cornu__lite_step_run(step, bound);
+        bound->part = part;
+        return;
+    }
+    cornu__threads_run(run->threads, threads, run_part, &(SharedStep){ run, step, bound });
+}
 
 static void run_block(void *context, int64_t block, int thread)
 {
     const Call           *call = context;
     const CornuLiteRun   *run = call->run;
     const CornuLiteGraph *graph = run->graph;
-    const int64_t  first = block * run->block_rows, left = call->rows - first;
+    const int64_t  first = block * call->block_rows, left = call->rows - first;
     CornuLiteBound bound = {
-        .batch = left < run->block_rows ? left : run->block_rows,
+        .batch = left < call->block_rows ? left : call->block_rows,
         .tensors = run->tensors + thread * graph->tensor_count,
-        .scratch = run->memory + (size_t)thread * run->layout.bytes + run->layout.scratch
+        .scratch = scratch_of(run, thread),
+        .part = { 0, call->block_rows >= call->rows ? cornu__threads_count(run->threads) : 1 }
     };
     for (int i = 0; i < graph->input_count; i++) {
         const int    t = graph->inputs[i].tensor;
@@ -287,7 +352,7 @@ static void run_block(void *context, int64_t block, int thread)
         memcpy(bound.tensors[t], (const char *)call->in[i] + (size_t)first * row,
                (size_t)bound.batch * row);
     }
-    for (int o = 0; o < run->step_count; o++) cornu__lite_step_run(&run->steps[o], &bound);
+    for (int o = 0; o < run->step_count; o++) run_step(run, &run->steps[o], &bound);
     for (int i = 0; i < graph->output_count; i++) {
         const int    t = graph->outputs[i].tensor;
         const size_t row = tensor_bytes(&graph->tensors[t], 1);
@@ -300,8 +365,16 @@ CornuStatus cornu__lite_run(CornuLiteRun *run, int64_t rows, const void *const *
                             void *const *out)
 {
     if (rows < 0) return cornu__fail(CORNU_ERR_ARGUMENT, "%lld rows", (long long)rows);
-    Call call = { run, rows, in, out };
-    cornu__threads_run(run->threads, (rows + run->block_rows - 1) / run->block_rows, run_block,
-                       &call);
+    if (rows == 0) return CORNU_OK;
+    /* Blocks of about the same size, as many for each thread; fewer rows than threads are one block
+     * whose steps the threads share. */
+    const int64_t threads = rows < cornu__threads_count(run->threads)
+                                ? 1 : cornu__threads_count(run->threads);
+    const int64_t most = threads * run->block_rows, rounds = (rows + most - 1) / most;
+    const int64_t each = (rows + rounds * threads - 1) / (rounds * threads);
+    const int64_t blocks = (rows + each - 1) / each;
+    Call          call = { run, rows, each, in, out };
+    if (blocks == 1) run_block(&call, 0, 0);   /* whose steps may use the threads */
+    else             cornu__threads_run(run->threads, blocks, run_block, &call);
     return CORNU_OK;
 }

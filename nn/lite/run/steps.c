@@ -156,15 +156,19 @@ CornuStatus cornu__step_prepare(const CornuLiteGraph *graph, int op, CornuLiteSt
     *step = (CornuLiteStep){ .graph = graph, .op = &graph->operators[op] };
     CORNU__TRY(cornu__step_find(graph, op, &kernel));
     cornu__lite_place(graph, op, &place);
-    return cornu__fail_prefix(makes_integers(graph, step->op) ? prepare_integers(step)
-                                                              : prepare(step, kernel), place.text);
+    CORNU__TRY(cornu__fail_prefix(makes_integers(graph, step->op) ? prepare_integers(step)
+                                                                  : prepare(step, kernel),
+                                  place.text));
+    step->to = step->op->out[0];
+    return CORNU_OK;
 }
 
 void cornu__lite_step_run(const CornuLiteStep *step, CornuLiteBound *bound)
 {
+    if (step->to == CORNU_LITE_NONE) return;
     if (step->in) {
         bound->x = bound->tensors[step->op->in[step->product.x]];
-        bound->y = bound->tensors[step->op->out[0]];
+        bound->y = bound->tensors[step->to];
         bound->count = cornu__lite_count(step->out->shape, bound->batch);
         cornu__step_extents(step->in, bound->batch, bound->x_extents);
         cornu__step_extents(step->out, bound->batch, bound->y_extents);
@@ -175,6 +179,7 @@ void cornu__lite_step_run(const CornuLiteStep *step, CornuLiteBound *bound)
 void cornu__lite_step_free(CornuLiteStep *step)
 {
     cornu__int8_pack_free(step->packed);
+    cornu__int8_channels_free(step->channels);
     cornu__release(step->multipliers);
     cornu__release(step->factors);
 }

@@ -6,9 +6,8 @@
 #include "../../../device/status_internal.h"
 #include "../int8/scales.h"
 
-/* Rows that a thread takes through all operators at once: products have some rows, and the values
- * between operators stay in the cache. */
-enum { CORNU_LITE_BLOCK_ROWS = 8 };
+/* The most rows that a thread takes through all operators at once. */
+enum { CORNU_LITE_BLOCK_ROWS = 128 };
 
 /* A block of rows on its way: where the tensors are, by number; and of the operator that runs, its
  * operand `in` and its result, whose extents are those for this batch. */
@@ -16,6 +15,7 @@ typedef struct {
     int64_t     batch;
     void      **tensors;
     void       *scratch;
+    CornuInt8Part part;                   /* of the outputs, for steps with `work` */
     const void *x;
     void       *y;
     int64_t     x_extents[CORNU_MAX_RANK], y_extents[CORNU_MAX_RANK];
@@ -28,6 +28,10 @@ struct CornuLiteStep {
     const CornuLiteGraph    *graph;
     const CornuLiteOperator *op;
     const CornuLiteTensor   *in, *out;    /* the operand that is computed with, and the result */
+    int                 to;               /* the tensor that is written; CORNU_LITE_NONE: nothing
+                                             is, as another step has done it (fuse.c) */
+    int64_t             work;             /* of a row, as the time of so many multiply-adds; 0 if
+                                             threads do not share a call of `run` */
     void (*run)(const CornuLiteStep *step, const CornuLiteBound *bound);
     size_t              scratch;          /* bytes */
     CornuAffine         x, y;             /* of both, where they are int8 */
@@ -38,6 +42,7 @@ struct CornuLiteStep {
     CornuMultiplier    *multipliers;      /* owned */
     double             *factors;          /* owned */
     CornuInt8Packed    *packed;           /* owned */
+    CornuInt8Channels  *channels;         /* owned */
     CornuInt8Arithmetic arithmetic;
     CornuInt8Table      table;
     int64_t             at[CORNU_INT8_RANK];   /* where a slice begins, or x in padding */
@@ -59,6 +64,12 @@ CornuLitePrepare cornu__step_prepare_conv2d, cornu__step_prepare_depthwise,
     cornu__step_prepare_quantize, cornu__step_prepare_dequantize, cornu__step_prepare_reshape,
     cornu__step_prepare_pad, cornu__step_prepare_transpose, cornu__step_prepare_concatenation,
     cornu__step_prepare_strided_slice;
+
+/* Makes one step of several where it can. CORNU_ERR_MEMORY. */
+CornuStatus cornu__steps_fuse(const CornuLiteGraph *graph, CornuLiteStep *steps);
+
+/* Whether a step is a function of each element, by `table`. */
+bool cornu__step_is_table(const CornuLiteStep *step);
 
 /* CORNU_ERR_UNSUPPORTED for an operator without kernel; messages name the operator. */
 CornuStatus cornu__step_find(const CornuLiteGraph *graph, int op, int *kernel);
