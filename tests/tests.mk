@@ -35,7 +35,7 @@
 #   make check-faults                 failures of memory, disks, files and processes
 #   make check-mutants T=reduce       puts faults into copies of the code: tests must notice them
 #   make bench                        kernels and steps against this machine's limits, when idle
-#   make bench-peers                  steps and predictions beside PyTorch, JAX, ONNX Runtime
+#   make bench-peers                  steps and predictions beside PyTorch, JAX, LiteRT, ...
 #
 # tests/**/test_NAME.c is a test program; the other files are shared by all of them, except that
 # tests/bench/ is one program, tests/ahead/, tests/keras/, tests/lite/ and tests/onnx/ others, files

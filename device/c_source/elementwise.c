@@ -54,6 +54,7 @@ DECOMPOSED(adam_update)
 DECOMPOSED(custom)
 DECOMPOSED(attention)
 DECOMPOSED(attention_grad)
+DECOMPOSED(resample)
 
 /* Between shards: on one, simplify has left none. */
 #define REFUSED(name) const CornuCRule *const cornu__##name##_c = CORNU_C_REFUSED;

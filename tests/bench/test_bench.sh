@@ -10,6 +10,8 @@ check "limits, of portable kernels" [ $? = 0 ]
 bench --filter steps,latency,overhead --models mnist_convnet,mnist_cnn_bn --batches 8 \
     --seconds 0.001 --json steps.json
 check "steps, latency and overhead" [ $? = 0 ]
+bench --filter int8 --models mnist_convnet --seconds 0.001 --json int8.json
+check "models of 8 bits" [ $? = 0 ]
 bench --filter layouts --models mlp --seconds 0.01 --json layouts.json
 check "layouts over two processes" [ $? = 0 ]
 
@@ -44,6 +46,9 @@ for row in page["latency"]:
 assert [(r["device"], r["what"]) for r in page["overhead"]] == [
     (d, w) for d in ("cpu", "tpu") for w in ("run", "step")]
 assert all(0 < r["us_low"] <= r["us"] and "bare_us" not in r for r in page["overhead"])
+rows = json.load(open("int8.json"))["int8"]
+assert [(r["batch"], r["threads"]) for r in rows] == [(1, 1), (1, 2), (256, 1), (256, 2)], rows
+assert all(r["ms"] > 0 and r["float_ms"] > 0 and r["cpu_ms"] > 0 for r in rows), rows
 page = json.load(open("layouts.json"))
 assert all(figure > 0 for figure in page["layouts_here"].values()), page["layouts_here"]
 assert [(r["model"], r["layout"]) for r in page["layouts"]] == [

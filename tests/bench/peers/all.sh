@@ -1,6 +1,7 @@
 #!/bin/bash
-# Cornu beside PyTorch, JAX and ONNX Runtime, one comparison after the other; their results also as
-# JSON in BUILD/peers/. The others are installed where PEERS says, by default in the user's cache.
+# Cornu beside PyTorch, JAX, ONNX Runtime, LiteRT and OpenVINO, one comparison after the other; their
+# results also as JSON in BUILD/peers/. The others are installed where PEERS says, by default in the
+# user's cache.
 #
 #     tests/bench/peers/all.sh BENCH BUILD [CASES]
 #
@@ -12,8 +13,8 @@ here=${0%/*}
 folder=${PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/cornu/peers}
 python=$folder/bin/python
 
-if ! "$python" -c 'import torch, jax, onnx, onnxruntime' 2>/dev/null; then
-    echo "installing PyTorch, JAX and ONNX Runtime into $folder"
+if ! "$python" -c 'import torch, jax, onnx, onnxruntime, openvino, ai_edge_litert' 2>/dev/null; then
+    echo "installing PyTorch, JAX, ONNX Runtime, LiteRT and OpenVINO into $folder"
     python3 -m venv "$folder" || {
         echo "bench-peers: needs python3 with venv; on Debian apt-get install python3-venv" >&2
         exit 1
@@ -21,7 +22,7 @@ if ! "$python" -c 'import torch, jax, onnx, onnxruntime' 2>/dev/null; then
     # PyTorch's own index has packages without a GPU's libraries, which are a tenth of the size.
     "$python" -m pip install -q --retries 0 torch --index-url https://download.pytorch.org/whl/cpu \
         || "$python" -m pip install -q torch
-    "$python" -m pip install -q numpy jax onnx onnxruntime
+    "$python" -m pip install -q numpy jax onnx onnxruntime ai-edge-litert openvino
 fi
 "$python" -c 'import torch, jax, onnxruntime
 print("PyTorch", torch.__version__, " JAX", jax.__version__, " ONNX Runtime",
@@ -42,3 +43,5 @@ echo "tables with a sparse gradient beside PyTorch"
 "$here/compare_embedding" --bench "$bench" --python "$python" --json "$build/peers/embedding.json"
 echo "predictions beside ONNX Runtime"
 "$here/compare_onnxruntime" --bench "$bench" --python "$python"
+echo "models of 8 bits beside LiteRT and OpenVINO"
+"$here/compare_int8" --bench "$bench" --litert "$python" --openvino "$python"
