@@ -56,6 +56,13 @@ void cornu__int8_arithmetic(CornuInt8Binary op, CornuAffine x1, CornuAffine x2, 
     }
 }
 
+int32_t cornu__int8_term(const CornuInt8Arithmetic *a, int operand, int32_t x)
+{
+    const int32_t sign = operand == 1 && a->op == CORNU_INT8_SUB ? -1 : 1;
+    const int32_t from_zero = x - (operand == 1 ? a->zero2 : a->zero1);
+    return sign * cornu__fixed_scale(from_zero * (1 << SUM_SHIFT), a->by_terms[operand]);
+}
+
 /* Elements that a loop converts at a time. */
 enum { CHUNK = 256 };
 

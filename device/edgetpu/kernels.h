@@ -123,6 +123,8 @@ typedef struct {
     CornuMultiplier by_terms[2];                /* of a sum, from each operand */
 } CornuInt8Arithmetic;
 
+/* What x, as operand 0 or 1, adds to a sum. */
+int32_t cornu__int8_term(const CornuInt8Arithmetic *a, int operand, int32_t x);
 void cornu__int8_arithmetic(CornuInt8Binary op, CornuAffine x1, CornuAffine x2, CornuAffine y,
                             CornuFused activation, CornuInt8Arithmetic *to);
 

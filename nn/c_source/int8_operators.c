@@ -377,9 +377,10 @@ static void write_binary(CornuCInt8 *c, const CornuLiteStep *step)
     dense(rank, extents, y);
     aligned(step->in, rank, x0);
     aligned(cornu__step_in(step, 1), rank, x1);
-    if (is_sum) {
-        write_table(to, CORNU_I32, "int32_t", "terms0", NULL, a->terms1, 256);
-        write_table(to, CORNU_I32, "int32_t", "terms1", NULL, a->terms2, 256);
+    for (int k = 0; is_sum && k < 2; k++) {
+        int32_t terms[256];
+        for (int i = 0; i < 256; i++) terms[i] = cornu__int8_term(a, k, i + CORNU_INT8_MIN);
+        write_table(to, CORNU_I32, "int32_t", k ? "terms1" : "terms0", NULL, terms, 256);
     }
     open_axes(to, rank, extents);
     cornu__c_print(to, "const int8_t a = x0");
