@@ -156,6 +156,7 @@ CornuDevice *cornu_device_open_like(const CornuDevice *device, int threads)
     if (!like) return NULL;
     like->mesh = device->mesh;
     like->data = device->data;
+    like->partition = device->partition;
     return like;
 }
 

@@ -118,6 +118,9 @@ typedef struct {
 
 enum { CORNU_LARGEST = 5 };
 
+struct CornuLayout;
+struct CornuLaid;
+
 struct CornuDevice {
     const CornuDeviceClass *class;
     int                     threads, shards;
@@ -127,6 +130,11 @@ struct CornuDevice {
     unsigned                data;          /* its axes that share the batch */
     struct CornuLayoutMap  *layouts;       /* of variables; NULL: none is cut */
     void                  (*free_layouts)(struct CornuLayoutMap *layouts);
+    /* Set with the mesh, so that programs without one need no partitioning: cornu__partition_laid,
+     * mesh/partition.h. */
+    CornuProgram         *(*partition)(const CornuProgram *program, const CornuMesh *mesh,
+                                       unsigned data, const struct CornuLayout *layouts,
+                                       const struct CornuLaid *laid, int laid_count);
     bool                    fully_sharded; /* large variables are also cut along `data` */
     int                     groups;        /* as CornuDeviceConfig's */
     bool                    plans;         /* and has no memory: cornu__device_plan */

@@ -149,8 +149,8 @@ CornuStatus cornu__graph_partition(const CornuGraph *graph, CornuPrepared *prepa
         if (input->variable) layouts[next] = input->variable->layout;
         next++;
     }
-    CornuProgram *parts = cornu__partition_laid(prepared->program, &device->mesh, device->data,
-                                                layouts, prepared->laid, prepared->laid_count);
+    CornuProgram *parts = device->partition(prepared->program, &device->mesh, device->data,
+                                            layouts, prepared->laid, prepared->laid_count);
     cornu__release(layouts);
     if (!parts) return cornu_error_take();
     cornu_program_free(prepared->program);

@@ -212,6 +212,7 @@ CornuStatus cornu_device_set_mesh(CornuDevice *device, const CornuMesh *mesh, co
     device->data = 1u << axis;
     device->layouts = map;
     device->free_layouts = cornu__layout_map_free;
+    device->partition = cornu__partition_laid;
     return CORNU_OK;
 }
 

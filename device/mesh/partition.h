@@ -48,7 +48,7 @@ CornuStatus cornu__layout_slice(const CornuMesh *mesh, CornuLayout layout, Cornu
                                 CornuType *slice);
 
 /* A value of the recorded program that is to be in this layout once it is made. */
-typedef struct {
+typedef struct CornuLaid {
     CornuValue  value;
     CornuLayout layout;
 } CornuLaid;
