@@ -221,61 +221,48 @@ static CornuStatus train(const Case *c, int stages, CornuPipelineSchedule schedu
     return status;
 }
 
+static const Case *current;
+
 /* One process accumulates; ranks, one among them, have stages. */
-static CornuStatus train_all(CornuProcesses *processes, const Case *cases, int count)
+static CornuStatus train_current(CornuProcesses *processes)
 {
-    for (int i = 0; i < count; i++)
-        for (int schedule = CORNU_GPIPE; schedule <= CORNU_1F1B; schedule++) {
-            const CornuStatus status = train(&cases[i], processes ? 2 : 1,
-                                             (CornuPipelineSchedule)schedule, processes);
-            if (status) return cornu__fail_prefix(status, cases[i].name);
-        }
-    return CORNU_OK;
+    CornuStatus status = CORNU_OK;
+    for (int schedule = CORNU_GPIPE; schedule <= CORNU_1F1B && !status; schedule++)
+        status = train(current, processes ? 2 : 1, (CornuPipelineSchedule)schedule, processes);
+    return cornu__fail_prefix(status, current->name);
 }
 
-static CornuStatus replicas(CornuProcesses *processes)
+static void cases_agree(const Case *cases, int count, const char *transport, const int *ranks)
 {
-    return train_all(processes, of_replicas, COUNT(of_replicas));
-}
-
-static CornuStatus layouts(CornuProcesses *processes)
-{
-    return train_all(processes, of_layouts, COUNT(of_layouts));
-}
-
-static CornuStatus both(CornuProcesses *processes)
-{
-    return train_all(processes, of_both, COUNT(of_both));
-}
-
-static CornuStatus slices(CornuProcesses *processes)
-{
-    return train_all(processes, of_slices, COUNT(of_slices));
+    for (int i = 0; i < count; i++) {
+        current = &cases[i];
+        results_agree(transport, ranks, 20, train_current);
+    }
 }
 
 static void replicas_agree(void **state)
 {
     (void)state;
-    results_agree("shm", (const int[]){ 1, 2, 4, 0 }, 20, replicas);
+    cases_agree(of_replicas, COUNT(of_replicas), "shm", (const int[]){ 1, 2, 4, 0 });
 }
 
 static void layouts_agree(void **state)
 {
     (void)state;
-    results_agree("shm", (const int[]){ 1, 2, 4, 0 }, 20, layouts);
+    cases_agree(of_layouts, COUNT(of_layouts), "shm", (const int[]){ 1, 2, 4, 0 });
 }
 
 /* 3 ranks share the shards of all stages, 8 are two groups of four. */
 static void more_ranks_agree(void **state)
 {
     (void)state;
-    results_agree("shm", (const int[]){ 3, 8, 0 }, 20, both);
+    cases_agree(of_both, COUNT(of_both), "shm", (const int[]){ 3, 8, 0 });
 }
 
 static void slices_agree(void **state)
 {
     (void)state;
-    results_agree("tcp", (const int[]){ 1, 2, 4, 0 }, 20, slices);
+    cases_agree(of_slices, COUNT(of_slices), "tcp", (const int[]){ 1, 2, 4, 0 });
 }
 
 /* ---- Memory ---- */

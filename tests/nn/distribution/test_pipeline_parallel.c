@@ -406,7 +406,8 @@ static void cut_where_told(void **state)
     assert_true(fread(text, 1, sizeof text - 1, to) > 0);
     fclose(to);
     assert_non_null(strstr(text, "pipeline: 2 stages, 4 microbatches of 2 rows, 1f1b: 10 slots"));
-    assert_non_null(strstr(text, "0.03 MB of weights, at most 2 stashes of 0.01 MB\n"
+    assert_non_null(strstr(text, "weights    slots gradients      stashes sent on    back\n"));
+    assert_non_null(strstr(text, "    0.03     0.03      0.03    2 x  0.01    0.00    0.00\n"
                                  "stage 1: out … out"));
     assert_non_null(strstr(text, "bubble: 20.0 % of the slots, (p - 1) / (m + p - 1) is 20.0 %"));
     cornu_model_free(model);
