@@ -1,6 +1,8 @@
-"""Runs each program of this folder with Keras and with Cornu, and compares what they report.
+"""Runs each program below this folder with Keras and with Cornu, and compares what they report.
 
     python compare.py [NAME...]       CORNU_LIBRARY and PYTHONPATH as for any program of the package
+
+A NAME is "vision/pointnet", or all of a section, "vision".
 
 Prints a row for each, and how much of the list in published.txt that is. Exits with 1 if one does
 not agree that is in agreed.txt, else with 0, and with 77 where Keras, JAX or TensorFlow is not
@@ -8,6 +10,7 @@ installed.
 """
 
 import contextlib
+import glob
 import io
 import json
 import os
@@ -18,14 +21,15 @@ import sys
 import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SHARED = ("compare.py", "harness.py")
 SECONDS = 180           # for a program
 RELATIVE, ABSOLUTE = 1e-4, 1e-5
 
 
-def programs():
-    return sorted(name[:-len(".py")] for name in os.listdir(HERE)
-                  if name.endswith(".py") and name not in SHARED)
+def programs(names=()):
+    """Those of the names, or all."""
+    found = sorted(os.path.relpath(path, HERE)[:-len(".py")].replace(os.sep, "/")
+                   for path in glob.glob(os.path.join(HERE, "*", "*.py")))
+    return [name for name in found if not names or name in names or name.split("/")[0] in names]
 
 
 # ---- One side ----
@@ -112,14 +116,10 @@ def row(name, theirs, ours):
 
 
 def published():
-    """Of published.txt: the names that a program here stands for, those left, and the reasons why
-    others are left out."""
+    """Of published.txt: the names of those that need nothing but arrays, and of all others."""
     with open(os.path.join(HERE, "published.txt"), encoding="utf-8") as file:
         rows = [line.split(None, 2) for line in file if line.strip() and line[0] != "#"]
-    here = {row[0]: row[2].strip() for row in rows if row[1] == "="}
-    left = [row[0] for row in rows if row[1] == "+"]
-    out = {row[0]: row[2].strip() for row in rows if row[1] == "-"}
-    return here, left, out
+    return ({row[0] for row in rows if row[1] == "+"}, {row[0] for row in rows if row[1] == "-"})
 
 
 def agreed():
@@ -134,7 +134,7 @@ def main(names):
                           stdout=subprocess.DEVNULL, check=False).returncode:
             print("skipping: %s of %s" % (needed, sys.executable))
             return 77
-    names = names or programs()
+    names = programs(names)
     counts, theirs, lost = {}, {}, []
     for backend, tape in (("jax", False), ("tensorflow", True)):
         these = [name for name in names if needs_tensorflow(name) == tape]
@@ -145,11 +145,11 @@ def main(names):
         if what != "agrees" and name in agreed():
             lost.append(name)
         print("%-52s %-8s %s" % (name, what, re.sub(r"\s+", " ", text)[:140]), flush=True)
-    here, left, out = published()
     print("%d programs: %s" % (len(names), ", ".join("%d %s" % (n, what)
                                                      for what, n in sorted(counts.items()))))
+    apt, out = published()
     print("published: %d, of which %d need nothing but arrays; %d of these have a program here"
-          % (len(here) + len(left) + len(out), len(here) + len(left), len(here)))
+          % (len(apt) + len(out), len(apt), len(apt.intersection(programs()))))
     if lost:
         print("agreed before: " + ", ".join(lost))
     return 1 if lost else 0
