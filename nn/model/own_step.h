@@ -52,7 +52,7 @@ typedef struct CornuStepCall {
     bool         training;
     CornuTensor *x[CORNU_MAX_MODEL_TENSORS], *y[CORNU_MAX_MODEL_TENSORS]; /* (B, …), as stored */
     CornuTensor *weights[CORNU_MAX_MODEL_TENSORS];   /* sample weights, as stored */
-    int          x_count, y_count, weight_count;
+    int          x_count, y_count, weight_count;     /* those of y and weights may be changed: */
     CornuTensor *valid;      /* bool (B): which rows are; those that fill up the batch are not */
     CornuTensor *count;      /* i64 scalars: the number of valid rows; */
     CornuTensor *total;      /* that on all shards; */
@@ -111,9 +111,11 @@ CornuTensor *cornu_step_mean(CornuStepCall *step, CornuTensor *values);
 CornuTensor *cornu_step_added_loss(CornuStepCall *step);
 
 /* Keras' compute_loss: the losses of cornu_compile for predictions of all outputs, with sample
- * weights, and cornu_step_added_loss. */
+ * weights, and cornu_step_added_loss. Its labels and weights are step->y and step->weights, which
+ * may be set to other tensors before. On one shard, in a step of .valid_rows, predictions may have
+ * other rows than the batch: CORNU_ERR_SHAPE else. */
 CornuTensor *cornu_step_compute_loss(CornuStepCall *step, CornuTensor *const *y_pred);
-/* Keras' compute_metrics: updates the metrics of cornu_compile. */
+/* Keras' compute_metrics: updates the metrics of cornu_compile, likewise. */
 CornuStatus  cornu_step_compute_metrics(CornuStepCall *step, CornuTensor *const *y_pred);
 
 /* Updates the optimizer's weights by the gradient of the loss: the optimizer is the model's, or one

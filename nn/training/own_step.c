@@ -148,31 +148,57 @@ CornuTensor *cornu_step_added_loss(CornuStepCall *step)
     return step->added ? step->added : cornu_op_constant(step->graph, cornu_scalar(CORNU_F32), 0.0);
 }
 
-/* The step has labels and predictions for each output. */
-static CornuStatus set_predictions(CornuStepCall *step, CornuTensor *const *y_pred)
+/* Predictions of other rows than the batch's, which are all valid. */
+static CornuStatus set_rows(const CornuStepCall *call, CornuStep *step, int64_t rows)
 {
-    const CornuModel *model = step->model;
-    if (step->y_count != model->output_count)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the losses and metrics of cornu_compile are "
-                           "for %d outputs, the batch has %d labels", model->base.name,
-                           model->output_count, step->y_count);
-    for (int i = 0; i < model->output_count; i++) {
-        if (!y_pred || !y_pred[i])
-            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: no prediction is given for output %s",
-                               model->base.name, cornu__output_name(model, i));
-        step->step->predictions[i] = cornu_op_convert(y_pred[i], CORNU_F32);
-    }
+    if (rows == step->rows) return CORNU_OK;
+    if (!call->model->own->valid_rows || cornu_device_shards(call->model->device) > 1)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: predictions of %lld rows in a step of %lld; "
+                           "expected the step's, or a step of .valid_rows on one shard",
+                           call->model->base.name, (long long)rows, (long long)step->rows);
+    step->rows = rows;
+    step->count = step->total =
+        cornu_op_constant(call->graph, cornu_scalar(CORNU_I64), (double)rows);
     return cornu_error_take();
 }
 
-static CornuStatus compute(CornuStepCall *step, CornuTensor *const *y_pred, CornuTensor *added,
+/* Sets what the losses and metrics of compile are of: a label and a prediction for each output, and
+ * the weights. */
+static CornuStatus set_operands(const CornuStepCall *call, CornuStep *step,
+                                CornuTensor *const *y_pred)
+{
+    const CornuModel *model = call->model;
+    if (call->y_count != model->output_count)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the losses and metrics of cornu_compile are "
+                           "for %d outputs, the batch has %d labels", model->base.name,
+                           model->output_count, call->y_count);
+    for (int i = 0; i < model->output_count; i++) {
+        if (!y_pred || !y_pred[i] || !call->y[i])
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: no %s is given for output %s",
+                               model->base.name, call->y[i] ? "prediction" : "label",
+                               cornu__output_name(model, i));
+        step->predictions[i] = cornu_op_convert(y_pred[i], CORNU_F32);
+        step->y[i] = call->y[i];
+        step->y_types[i].dtype = cornu_tensor_type(call->y[i]).dtype;
+    }
+    memcpy(step->weights, call->weights, sizeof step->weights);
+    step->y_count = call->y_count;
+    step->weight_count = call->weight_count;
+    const CornuShape shape = cornu_tensor_shape(y_pred[0]);
+    return set_rows(call, step, shape.rank > 0 ? shape.extent[0] : step->rows);
+}
+
+static CornuStatus compute(CornuStepCall *call, CornuTensor *const *y_pred, CornuTensor *added,
                            CornuStepLosses *losses)
 {
     CornuTensor *masks[CORNU_MAX_MODEL_TENSORS] = { NULL };
-    CORNU__TRY(set_predictions(step, y_pred));
-    cornu_graph_scope(step->graph, "loss");
-    CornuStatus status = cornu__record_losses(step->model, step->step, masks, added, losses);
-    cornu_graph_scope(step->graph, NULL);
+    CornuStep    step = *call->step;
+    CORNU__TRY(set_operands(call, &step, y_pred));
+    cornu_graph_scope(call->graph, "loss");
+    CornuStatus status = cornu__record_losses(call->model, &step, masks, added, losses);
+    cornu_graph_scope(call->graph, NULL);
+    for (int i = 0; i < step.y_count; i++)      /* what the batch's are checked for */
+        if (step.y[i] == call->step->y[i]) call->step->whole[i] |= step.whole[i];
     return status;
 }
 

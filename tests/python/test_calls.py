@@ -106,7 +106,7 @@ class Calls(unittest.TestCase):
 
 
 class States(unittest.TestCase):
-    """tests/python/examples/guides_working_with_rnns compares predict with Keras."""
+    """tests/python/examples/guides/working_with_rnns compares predict with Keras."""
 
     def test_calls_go_on_as_predict_does(self):
         x = np.random.default_rng(1).normal(size=(2, 3, 5)).astype("float32")

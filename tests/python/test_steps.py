@@ -471,7 +471,8 @@ class Steps(Histories):
         np.testing.assert_allclose(sums(model), [0.43901, 0.0479], atol=2e-5)
 
     def test_distillation(self):
-        """compute_loss calls another model, which has its own device and does not change."""
+        """compute_loss calls another model, which has its own device; it is trained, too, as in
+        Keras, unless it is frozen."""
         class Distiller(cornu.Model):
             def __init__(self, student, teacher):
                 super().__init__()
@@ -483,23 +484,79 @@ class Steps(Histories):
 
             def call(self, x):
                 return self.student(x)
-        teacher = made(cornu.Model, L.Dense(5, "tanh"), L.Dense(2))
-        teacher.compile("adam", "mse")
-        teacher.fit(X, Y, verbose=0)
-        before = teacher.get_weights()
-        student = made(cornu.Model, L.Dense(2))
-        model = Distiller(student, teacher)
-        model.compile(cornu.optimizers.SGD(0.1), metrics=["mae"])
-        first = student.get_weights()
-        predicted = teacher.predict(X, verbose=0)
-        history = model.fit(X, Y, batch_size=10, epochs=1, verbose=0)
-        y_pred = X @ first[0] + first[1]
-        expected = np.mean((predicted - y_pred) ** 2) + 0.1 * np.mean((Y - y_pred) ** 2)
-        self.assertAlmostEqual(history.history["loss"][0], expected, 5)
-        gradient = np.sum(2 * (y_pred - predicted) + 0.2 * (y_pred - Y), axis=0) / y_pred.size
-        np.testing.assert_allclose(student.get_weights()[1], first[1] - 0.1 * gradient, atol=1e-6)
-        for a, b in zip(before, teacher.get_weights()):
-            np.testing.assert_array_equal(a, b)
+        for trains in (True, False):
+            teacher = made(cornu.Model, L.Dense(5, "tanh"), L.Dense(2))
+            teacher.compile("adam", "mse")
+            teacher.fit(X, Y, verbose=0)
+            teacher.trainable = trains
+            before = teacher.get_weights()
+            student = made(cornu.Model, L.Dense(2))
+            model = Distiller(student, teacher)
+            model.compile(cornu.optimizers.SGD(0.1), metrics=["mae"])
+            first = student.get_weights()
+            predicted = teacher.predict(X, verbose=0)
+            history = model.fit(X, Y, batch_size=10, epochs=1, verbose=0)
+            y_pred = X @ first[0] + first[1]
+            expected = np.mean((predicted - y_pred) ** 2) + 0.1 * np.mean((Y - y_pred) ** 2)
+            self.assertAlmostEqual(history.history["loss"][0], expected, 5)
+            apart = 2 * (y_pred - predicted) / y_pred.size
+            gradient = np.sum(apart + 0.2 * (y_pred - Y) / y_pred.size, axis=0)
+            np.testing.assert_allclose(student.get_weights()[1], first[1] - 0.1 * gradient,
+                                       atol=1e-6)
+            self.assertEqual((len(model.weights), len(model.trainable_weights)),
+                             (6, 6 if trains else 2))
+            if trains:
+                before[3] += 0.1 * np.sum(apart, axis=0)
+                before[:3] = teacher.get_weights()[:3]
+            for a, b in zip(before, teacher.get_weights()):
+                np.testing.assert_allclose(a, b, atol=1e-6 if trains else 0)
+
+    def test_models_in_lists_of_models(self):
+        class Part(cornu.Model):
+            def __init__(self):
+                super().__init__()
+                self.dense = L.Dense(2)
+
+            def call(self, x):
+                return self.dense(x)
+
+        class Whole(cornu.Model):
+            def __init__(self):
+                super().__init__()
+                self.parts = [Part(), Part()]
+
+            def call(self, x):
+                return self.parts[0](x) + self.parts[1](x)
+        x = cornu.Input(X.shape[1:])
+        model = cornu.Model(x, Whole()(x))
+        self.assertEqual(len(model.weights), 4)
+        model.compile("sgd", "mse")
+        self.assertEqual(len(model.fit(X, Y, verbose=0).history["loss"]), 1)
+
+    def test_other_labels(self):
+        """compute_loss and the metrics of compile on labels that are not the batch's, of other
+        rows; results are in the order of `metrics`."""
+        class Shorter(cornu.Model):
+            def test_step(self, data):
+                y_pred = self(data[0])[:3]
+                y = ops.zeros((3, 2))
+                self.compute_metrics(None, y, y_pred)
+                return {"z": 1.0, "mae": self.metrics[1].result(), "a": 2.0,
+                        "loss": self.compute_loss(y=y, y_pred=y_pred)}
+        model = made(Shorter, L.Dense(2))
+        model.compile("sgd", "mse", metrics=["mae"])
+        y_pred = model.predict(X, verbose=0)[:3]
+        found = model.evaluate(X, Y, batch_size=10, verbose=0)
+        np.testing.assert_allclose(found, [np.mean(y_pred ** 2), np.mean(abs(y_pred)), 2, 1], 1e-6)
+
+    def test_a_loss_that_overrides_call(self):
+        class Distances(cornu.losses.Loss):
+            def __call__(self, y_true, y_pred, sample_weight=None):
+                return ops.sum(ops.abs(y_true - y_pred)) / 7
+        model = made(cornu.Model, L.Dense(2))
+        model.compile("sgd", loss=Distances())
+        expected = np.sum(abs(Y - model.predict(X, verbose=0))) / 7
+        self.assertAlmostEqual(model.evaluate(X, Y, batch_size=10, verbose=0), expected, 5)
 
     def test_dictionaries_of_data(self):
         class Named(cornu.Model):

@@ -461,7 +461,8 @@ static CornuStatus check_graph(const CornuTraced *traced, const CornuTracedGraph
     if (traced->graph_count == CORNU_MAX_WRAPPED)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "is traced for more than %d types of operands",
                            CORNU_MAX_WRAPPED);
-    if (traced->graph_count && computed(graph) == RESULTS &&
+    const bool never = graph->training_only && graph->inference_only;
+    if (traced->graph_count && computed(graph) == RESULTS && !never &&
         traced->graphs[0].results != graph->results)
         return cornu__fail(CORNU_ERR_ARGUMENT, "returns %d tensors and, for other operands or in "
                            "training, %d; expected the same number", traced->graphs[0].results,

@@ -65,7 +65,8 @@ typedef struct {
     CornuSymbol *losses[CORNU_MAX_MODEL_TENSORS];   /* Keras' add_loss: of each the sum is added */
     CornuSymbol *values[CORNU_MAX_MODEL_TENSORS];   /* what weights have after the step, */
     int          assigned[CORNU_MAX_MODEL_TENSORS]; /* and which of the layer's own */
-    bool         training_only, inference_only;
+    bool         training_only, inference_only;   /* both: it is never called, and makes the layers
+                                                     in it parts of this one, for own steps */
     bool         computes_mask;   /* the one output is the mask of the layer's results */
     bool         computes_states; /* of a cell of RNN: the states with which it begins, of a column
                                      f32 (B, 1) for a batch; without such a graph they are zeros */

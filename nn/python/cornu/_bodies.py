@@ -11,7 +11,9 @@ import numpy as np
 
 from ._described import snake_case, unique_name
 from ._symbols import Tensor, input_tensor
-from ._traced import Layer, attributes, flat
+from ._traced import Layer, attributes, flat, type_of
+from ._traces import Trace
+from ._weighted import Weighted
 
 
 class Body(Layer):
@@ -32,6 +34,26 @@ class Body(Layer):
         seen = {id(self)}
         return [(path, layer) for path, layer in attributes(self._of[0])
                 if id(layer) not in seen and not seen.add(id(layer))]
+
+    def _trace(self, args, kwargs, types):
+        form = super()._trace(args, kwargs, types)
+        for _, layer in self._sublayers():
+            self._hold(layer)
+        return form
+
+    def _hold(self, model):
+        """Makes an attribute a part of the body that its call does not use, as the teacher of a
+        student, which a step calls: by a graph that is never run."""
+        if not hasattr(type(model), "inputs") or model._owned is None or not model.built:
+            return
+        known = {weight._address for weight in Weighted.weights.fget(self)}
+        if known.issuperset(weight._address for weight in model.weights):
+            return
+        trace, outputs = Trace(self, self._reader), []
+        with trace:
+            inputs = self._placeholders(trace, [(type_of(t), False) for t in model.inputs])
+            flat(model(inputs[0] if len(inputs) == 1 else inputs), outputs)
+            self._add(trace, inputs, outputs, training_only=True, inference_only=True)
 
     def get_config(self):
         if "get_config" in _overridden(self._class()):

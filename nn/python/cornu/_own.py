@@ -288,8 +288,10 @@ class Objects:
         return {"class_name": "__own__", "config": len(self._made) - 1}
 
     def loss(self, loss):
-        """A function of (y_true, y_pred), or a loss that defines `call`."""
-        if hasattr(loss, "is_own") and loss.is_own:
+        """A function of (y_true, y_pred), or a loss that defines `call` or `__call__`."""
+        if getattr(loss, "reduces", False):
+            return self._add(*_loss(loss, loss.name, self.owner, cast=False, ranks=False))
+        if getattr(loss, "is_own", False):
             return self._add(*_loss(loss.call, loss.name, self.owner, ranks=False,
                                     reduction=_reduction(loss)))
         return self._add(*_loss(loss, name_of(loss), self.owner))

@@ -1,6 +1,7 @@
-"""A model's own training step: train_step, test_step and predict_step of a subclass, called once for
-each type of the data, to record what fit, evaluate and predict run."""
+"""A model's own training step: train_step, test_step and predict_step of a subclass, called once
+for each type of the data, to record what fit, evaluate and predict run."""
 
+import contextlib
 import ctypes
 import inspect
 import weakref
@@ -62,6 +63,24 @@ class Step(Into):
 
     def tensors(self, pointers, count):
         return [Value(pointers[i], self) for i in range(count)]
+
+    @contextlib.contextmanager
+    def with_labels(self, y, weights):
+        """While the losses and metrics of compile are computed, of these."""
+        call = self._call
+        before = [(tensors, list(tensors)) for tensors in (call.y, call.weights)]
+        counts = call.y_count, call.weight_count
+        y, weights = ([self.value(v) for v in values] for values in (y, weights))
+        for to, values in ((call.y, y), (call.weights, weights)):
+            for i, value in enumerate(values):
+                to[i] = value.pointer
+        call.y_count, call.weight_count = len(y), len(weights)
+        try:
+            yield
+        finally:
+            call.y_count, call.weight_count = counts
+            for tensors, pointers in before:
+                tensors[:] = pointers
 
     def log(self, name, value):
         """Logs what a step returns by this name."""
@@ -221,14 +240,12 @@ class CompiledMetrics(LossTracker):
 
     name = "compile_metrics"
 
+    def __init__(self, model):
+        self._model = model
+
     def update_state(self, y, y_pred, sample_weight=None):
-        recording = step()
-        recording.needs_labels(y, sample_weight)
-        if y is None and not recording._call.y_count:
-            return      # without labels there is nothing to compare with
-        preds = y_pred if isinstance(y_pred, (list, tuple)) else [y_pred]
-        pointers = (ctypes.c_void_p * len(preds))(*[recording.value(p).pointer for p in preds])
-        lib.cornu_step_compute_metrics(recording.address, pointers)
+        if y is not None or step()._call.y_count:   # else there is nothing to compare with
+            self._model._compute(lib.cornu_step_compute_metrics, y, y_pred, sample_weight)
 
 
 def unpack_x_y_sample_weight(data):
@@ -298,16 +315,24 @@ class Stepped:
         recording, total = step(), None
         if any(lib.cornu_model_loss(self.pointer, i) for i in
                range(lib.cornu_model_output_count(self.pointer))):
-            recording.needs_labels(y, sample_weight)
-            preds = y_pred if isinstance(y_pred, (list, tuple)) else [y_pred]
-            pointers = (ctypes.c_void_p * len(preds))(*[recording.value(p).pointer for p in preds])
-            total = Value(lib.cornu_step_compute_loss(recording.address, pointers), recording)
+            total = Value(self._compute(lib.cornu_step_compute_loss, y, y_pred, sample_weight),
+                          recording)
         for loss in recording.losses:
             total = loss if total is None else total + loss
         if total is None:
             raise ValueError("%s: compiled without loss; override compute_loss, or compile with "
                              "one" % self.name)
         return total
+
+    def _compute(self, function, y, y_pred, sample_weight):
+        """What the library computes of the losses or metrics of compile, of labels and predictions
+        of all outputs."""
+        recording = step()
+        preds = [recording.value(p) for p in self._ordered("output", y_pred)]
+        weights = self._ordered("output", sample_weight)
+        pointers = (ctypes.c_void_p * len(preds))(*[p.pointer for p in preds])
+        with recording.with_labels(self._ordered("output", y), weights):
+            return function(recording.address, pointers)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         """Updates the metrics of compile; returns all results."""
@@ -323,13 +348,20 @@ class Stepped:
 
     @property
     def _compile_metrics(self):
-        return CompiledMetrics()
+        return CompiledMetrics(self)
 
     @property
     def metrics(self):
         """The mean of the loss, the metrics of compile, and those that are attributes."""
         known = [self._loss_tracker, self._compile_metrics] if self._compiled is not None else []
         return known + self._attribute_metrics()
+
+    def _metric_order(self):
+        """The names of `metrics`."""
+        found = []
+        for metric in self.metrics:
+            found += self._compiled_names if isinstance(metric, CompiledMetrics) else [metric.name]
+        return found
 
     def _attribute_metrics(self):
         from .metrics import Metric
@@ -365,19 +397,3 @@ def _rows(x):
     while isinstance(x, (list, tuple, dict)):
         x = next(iter(x.values())) if isinstance(x, dict) else x[0]
     return x.shape[0]
-
-
-def _needs_labels(recording, y, sample_weight):
-    """The losses and metrics of compile are for the labels and weights of the batch."""
-    given = [] if y is None else y if isinstance(y, (list, tuple)) else \
-        list(y.values()) if isinstance(y, dict) else [y]
-    known = [recording._call.y[i] for i in range(recording._call.y_count)]
-    if [getattr(v, "pointer", None) for v in given] != known:
-        raise NotImplementedError("compute_loss and compute_metrics are for the labels of the "
-                                  "batch, others are given: call a loss, or a metric, on them; in "
-                                  "%s" % users_line())
-    if sample_weight is None and recording._call.weight_count:
-        recording._call.weight_count = 0
-
-
-Step.needs_labels = _needs_labels

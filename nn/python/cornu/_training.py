@@ -84,6 +84,8 @@ class Trained(Stepped):
             self._compile(config, device, step)
         self._owned.counted.own = own, step     # which live as long as the library's model
         self._own_step, self._device = step, device
+        self._compiled_names = [lib.cornu_model_metric_name(self.pointer, i) for i in
+                                range(lib.cornu_model_metric_count(self.pointer))]
         if step is not None and step.struct.own_updates:
             self.optimizer = RMSprop()      # its own, if the step uses it
         else:
@@ -327,16 +329,24 @@ class Trained(Stepped):
         return self._shown_names(False)
 
     def _shown_names(self, training):
-        return [lib.cornu_model_metric_name(self.pointer, i)
-                for i in range(lib.cornu_model_metric_count(self.pointer))
-                if lib.cornu_model_metric_shown(self.pointer, i, training)]
+        return [name for _, name in self._shown(training)]
+
+    def _shown(self, training):
+        """(number, name) of the logs, those of an own step as Keras orders them."""
+        shown = [(i, lib.cornu_model_metric_name(self.pointer, i))
+                 for i in range(lib.cornu_model_metric_count(self.pointer))
+                 if lib.cornu_model_metric_shown(self.pointer, i, training)]
+        if self._own_step is not None:
+            known = self._metric_order()
+            shown.sort(key=lambda log: (known.index(log[1]) if log[1] in known else len(known),
+                                        log[1]))
+        return shown
 
     def _results(self, values, return_dict, training=False):
-        shown = [v for i, v in enumerate(values[:lib.cornu_model_metric_count(self.pointer)])
-                 if lib.cornu_model_metric_shown(self.pointer, i, training)]
+        shown = self._shown(training)
         if return_dict:
-            return dict(zip(self._shown_names(training), shown))
-        return shown[0] if len(shown) == 1 else shown
+            return {name: values[i] for i, name in shown}
+        return values[shown[0][0]] if len(shown) == 1 else [values[i] for i, _ in shown]
 
     def _values(self):
         return (ctypes.c_double * (lib.cornu_model_metric_count(self.pointer) +

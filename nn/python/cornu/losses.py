@@ -20,7 +20,7 @@ from ._values import Readable, convert_to_tensor
 
 class Loss(Described):
     """The base of all losses. Your own define call(y_true, y_pred): a value for each row, or
-    more."""
+    more; or __call__, which reduces them, too."""
 
     _made = None
 
@@ -35,7 +35,12 @@ class Loss(Described):
 
     @property
     def is_own(self):
-        return hasattr(type(self), "call")
+        return hasattr(type(self), "call") or self.reduces
+
+    @property
+    def reduces(self):
+        """Whether it is one of the program's own that overrides __call__."""
+        return type(self).__call__ is not Loss.__call__
 
     @property
     def name(self):

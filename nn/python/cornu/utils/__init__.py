@@ -8,7 +8,8 @@ from .._arrays import KERAS_NAMES as _KERAS_NAMES
 from .._described import reset_names
 from .._library import lib
 from .._surface.missing import Namespace as _Namespace, add_aliases, getter
-from .._symbols import Tensor as _Tensor, operands as _operands
+from .._symbols import (Tensor as _Tensor, find_tensor as _find_tensor, operands as _operands,
+                        operation as _operation)
 from .._values import state as _state
 from .batches import Dataset, PyDataset, split_dataset, timeseries_dataset_from_array
 from .files import get_file
@@ -46,7 +47,10 @@ def clear_session():
 
 def to_categorical(x, num_classes=None):
     """Classes as rows with a 1 at the class: [1, 0] is [[0, 1], [1, 0]]. num_classes: default one
-    more than the largest. A last axis of extent 1 is replaced."""
+    more than the largest, of a tensor required. A last axis of extent 1 is replaced."""
+    if _find_tensor([x]) is not None and num_classes is not None:
+        x = _operation("squeeze", x, axis=-1) if len(x.shape) > 1 and x.shape[-1] == 1 else x
+        return _operation("one_hot", x, num_classes)
     x = np.asarray(x, "int64")
     shape = x.shape[:-1] if x.ndim > 1 and x.shape[-1] == 1 else x.shape
     classes = x.ravel()
@@ -90,10 +94,9 @@ def pad_sequences(sequences, maxlen=None, dtype="int32", padding="pre", truncati
 
 
 def normalize(x, axis=-1, order=2):
-    """An array divided by its norms along an axis; rows of zeros stay."""
-    if isinstance(x, _Tensor):
-        from .. import ops
-        return ops.normalize(x, axis=axis, order=order)
+    """An array, or a tensor, divided by its norms along an axis; rows of zeros stay."""
+    if _find_tensor([x]) is not None:
+        return _operation("normalize", x, axis=axis, order=order)
     x = np.asarray(x)
     norms = np.linalg.norm(x, order, axis, keepdims=True)
     return x / np.where(norms == 0, 1, norms)
