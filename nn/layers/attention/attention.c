@@ -186,10 +186,26 @@ static CornuTensor *attended(CornuLayer *layer, const CornuCall *call, CornuTens
     return cornu_op_reshape(y, cornu_shape(shape.extent[0], shape.extent[1], shape.extent[3]));
 }
 
-static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+/* Operands of one row beside others of B, such as weights, are broadcast, as by Keras' products. */
+static void of_one_batch(CornuTensor *const *in, int in_count, CornuTensor **x)
+{
+    int64_t B = 1;
+    for (int i = 0; i < in_count; i++)
+        if (cornu_tensor_shape(in[i]).extent[0] > 1) B = cornu_tensor_shape(in[i]).extent[0];
+    for (int i = 0; i < in_count; i++) {
+        CornuShape shape = cornu_tensor_shape(in[i]);
+        const bool one = shape.extent[0] == 1 && B > 1;
+        shape.extent[0] = B;
+        x[i] = one ? cornu_op_broadcast(in[i], shape) : in[i];
+    }
+}
+
+static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *x,
                               int in_count, CornuTensor **out)
 {
     const CornuAttentionConfig *config = &((Attention *)layer)->config;
+    CornuTensor                *in[MAX_INPUTS] = { NULL };
+    of_one_batch(x, in_count, in);
     if (is_usual(layer, call, in[QUERY])) {
         CornuTensor *y = attended(layer, call, in[QUERY], in[in_count > KEY ? KEY : VALUE],
                                   in[VALUE]);

@@ -14,6 +14,15 @@ CornuTensor *cornu__broadcast_to(CornuTensor *x, CornuShape shape)
 
 /* ---- Shapes ---- */
 
+/* Something of x in another shape, in a trace of shapes where two unknown extents, of x and of
+ * another operand, have one number though they are apart. */
+static CornuTensor *of_other_shape(CornuTensor *x, CornuShape to)
+{
+    const int64_t all = (INT64_C(1) << cornu_tensor_shape(x).rank) - 1;
+    CornuTensor  *sum = cornu_op_reduce_sum(cornu_op_convert(x, CORNU_F32), all, false);
+    return cornu_op_convert(cornu__broadcast_to(sum, to), cornu_tensor_type(x).dtype);
+}
+
 /* One extent may be -1, which is what is left. So may the first one beside another: it stays. */
 CornuTensor *cornu__operation_reshape(const CornuOperands *o)
 {
@@ -34,6 +43,8 @@ CornuTensor *cornu__operation_reshape(const CornuOperands *o)
     }
     for (int i = 0; i < count && known > 0; i++)
         if (to.extent[i] == -1) to.extent[i] = all / known;
+    if (cornu_shape_count(to) != all && o->in_count > 1 && o->shapes_only)
+        return of_other_shape(x, to);
     if (cornu_shape_count(to) != all || open > 1) {
         CornuText a, b;
         return cornu__fail_null(CORNU_ERR_SHAPE, "%s: %s cannot be reshaped to %s",
