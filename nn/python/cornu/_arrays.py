@@ -109,7 +109,7 @@ def array_of(array, owner):
 def dtype_number(name):
     """The library's number of a dtype's name."""
     name = getattr(name, "name", None) or (name if isinstance(name, str) else np.dtype(name).name)
-    name = _WIDER.get(name, name)
+    name = "int32" if name == "int" else _WIDER.get(name, name)     # Keras has "int", too
     if name not in _NUMBERS:
         raise ValueError("the dtype %r is not supported, expected one of %s"
                          % (name, ", ".join(_NUMBERS)))

@@ -23,7 +23,7 @@ class Body(Layer):
         super().__init__(name=name or unique_name(snake_case(type(model).__name__)), **kwargs)
         self.__dict__["_of"] = [model]      # in a list: the model is not an attribute of the body
         self.call = model.call
-        if "build" in _overridden(type(model)):
+        if "build" in overridden(type(model)):
             self.build = model.build
         self.supports_masking = getattr(model, "supports_masking", False)
 
@@ -56,12 +56,23 @@ class Body(Layer):
             self._add(trace, inputs, outputs, training_only=True, inference_only=True)
 
     def get_config(self):
-        if "get_config" in _overridden(self._class()):
+        if "get_config" in overridden(self._class()):
             return self._of[0].get_config()
         return {**super().get_config(), **(self._of[0]._arguments or {})}
 
 
-def _overridden(kind):
+class Part(Layer):
+    """A model as a layer, which has a name of its own."""
+
+    def __init__(self, model):
+        super().__init__(name=unique_name(model.name + "_part"))
+        self.model = model
+
+    def call(self, inputs):
+        return self.model(inputs)
+
+
+def overridden(kind):
     """The methods that a subclass of Model has of its own."""
     from ._models import Model
     return {name for base in kind.__mro__[:kind.__mro__.index(Model)] for name in vars(base)}
@@ -116,4 +127,4 @@ def outputs_of(made):
 
 def has_call(kind):
     """Whether a subclass has a call of its own, which takes the inputs first."""
-    return "call" in _overridden(kind) and len(inspect.signature(kind.call).parameters) > 1
+    return "call" in overridden(kind) and len(inspect.signature(kind.call).parameters) > 1

@@ -106,7 +106,7 @@ def call_model(model, inputs, training=None, mask=None):
     recording = recording_of([*inputs, mask])
     if recording is not None:
         made = record_model(recording, model, inputs, training, mask)
-        return made[0] if len(made) == 1 else made
+        return model._formed(made[0] if len(made) == 1 else made)
     from ._functions import finish_pending
     finish_pending()
     arrays = [stored(x) for x in inputs]
@@ -119,11 +119,13 @@ def call_model(model, inputs, training=None, mask=None):
     if known is None or not known.recording.is_current():
         known = _compile(model, key, arrays, training, mask is not None)
     made = known.run(arrays)
-    return made[0] if len(made) == 1 else made
+    return model._formed(made[0] if len(made) == 1 else made)
 
 
 def _viewed(made):
-    return [a.view(Array) for a in made] if isinstance(made, list) else made.view(Array)
+    if isinstance(made, dict):
+        return {key: _viewed(value) for key, value in made.items()}
+    return type(made)(map(_viewed, made)) if isinstance(made, (list, tuple)) else made.view(Array)
 
 
 def _compile(model, key, arrays, training, masked):
@@ -205,7 +207,7 @@ def call_layer(layer, args, kwargs):
         layer._wrappers[key] = model
     made = call_model(model, symbols.given, training)
     layer._losses = model._losses
-    return filled(model._form, made if isinstance(made, (list, tuple)) else [made])
+    return made
 
 
 

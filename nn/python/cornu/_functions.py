@@ -13,6 +13,7 @@ from ._described import Described, unique_name
 from ._library import Owned, lib, struct
 from ._nested import Place, filled, mapped
 from ._operators import operate, users_line
+from ._traces import tracing
 from ._values import (_NARROWER, Array, Compiled, Counter, Readable, Recording, Same, Value,
                       current, record, recorded, state, to_array)
 
@@ -25,7 +26,9 @@ _STATIC = (int, float, bool, str, type(None), bytes)
 class Variable(Readable):
     """A value that functions read and assign: cornu.Variable(0.0), or of a shape with an
     initializer, cornu.Variable("zeros", shape=(3,)). Its memory is on the device of the first
-    recording that uses it."""
+    recording that uses it. As an attribute of a layer it is a weight of the layer."""
+
+    of_layer = None         # the weight
 
     def __init__(self, initializer, shape=None, dtype=None, trainable=True, name=None):
         if callable(initializer) or isinstance(initializer, (str, Described)):
@@ -39,14 +42,20 @@ class Variable(Readable):
         self.shape, self.dtype = self._host.shape, self._host.dtype.name
         self._owned, self.pending = None, None
 
-    path = property(lambda self: self.name)
+    path = property(lambda self: self.of_layer.path if self.of_layer else self.name)
     ndim = property(lambda self: len(self.shape))
 
+    def belong_to(self, layer):
+        """Makes it a weight of a layer, the first one that has it as an attribute."""
+        if self.of_layer is None:
+            self.of_layer = layer.add_weight(self.shape, lambda shape, dtype: self.numpy(),
+                                             self.dtype, self.trainable, name=self.name)
+
     def _native(self):
-        return self._owned.address
+        return self.of_layer._native() if self.of_layer else self._owned.address
 
     def _keeper(self):
-        return self._owned
+        return self.of_layer._keeper() if self.of_layer else self._owned
 
     def _make_native(self):
         self._on(Recording(state.device))
@@ -66,6 +75,8 @@ class Variable(Readable):
     def _read(self, recording):
         if id(self) in recording.bound:
             return recording.bound[id(self)]
+        if self.of_layer is not None:
+            return self.of_layer._read(recording)
         if self._owned is not None:
             recording.use(self._device)
         return recording.read(self._on(recording), self._owned)
@@ -74,6 +85,8 @@ class Variable(Readable):
         if self.pending is not None:
             self.pending.finish()
             self.pending = None
+        if self.of_layer is not None:
+            return self.of_layer.numpy()
         if self._owned is None:
             return self._host.copy()
         made = np.empty(self.shape, self.dtype)
@@ -82,8 +95,11 @@ class Variable(Readable):
 
     @property
     def value(self):
-        """Its value: in a function a recorded tensor, else an array."""
+        """Its value: in a layer's call a symbolic tensor, in a function a recorded one, else an
+        array."""
         recording = current()
+        if tracing() is not None:
+            return tracing().read(self)
         return self.numpy().view(Array) if recording is None else self._read(recording)
 
     def __array__(self, dtype=None, copy=None):
@@ -103,6 +119,9 @@ class Variable(Readable):
 
     def assign(self, value):
         """Sets the value; in a function, at the end of each run."""
+        if self.of_layer is not None:
+            self.of_layer.assign(value)
+            return self
         recording = value.recording if isinstance(value, Value) else current()
         if recording is None or recording.closed:
             array = to_array(value, self.dtype)

@@ -13,13 +13,15 @@ from ._library import Owned, lib, struct
 from ._calls import call_model, is_of_arrays, leaves
 from ._symbols import (Tensor, find_tensor, input_config, input_tensor, made_by,
                        set_extents)
+from ._functions import Variable
 from ._values import Value, current
 from ._feeds import is_feed
 from .saving import check_overwrite
 from ._training import Trained, listed
-from ._bodies import Body, first_batch, inputs_like, inputs_of, outputs_of
+from ._bodies import (Body, Part, first_batch, inputs_like, inputs_of, outputs_of,
+                      overridden)
 from ._traces import tracing
-from ._traced import note_arguments
+from ._traced import filled, form_of, note_arguments
 from .layers import BuiltIn, Layer, Weight, Weighted, by_address, check_tensors
 
 _NONE = lib.constants["CORNU_NONE"]
@@ -35,6 +37,12 @@ class Model(Trained, Configured, Weighted):
         return made
 
     _body = None            # of a subclass with a call of its own
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        if isinstance(value, Variable) and self._body is not None:
+            value.belong_to(self._body)
+
+    _form = None            # of its outputs, where they are no tensor or list of tensors
     _parts = ()             # of a subclass without one: the models that its train_step calls
 
     def __init__(self, inputs=None, outputs=None, name=None, **kwargs):
@@ -48,7 +56,7 @@ class Model(Trained, Configured, Weighted):
         tensors = self._set_tensors(config, "input", inputs)
         tensors += self._set_tensors(config, "output", outputs)
         self._begin(lib.cornu_model_from(ctypes.byref(config)))
-        self._tensors = tensors
+        self._tensors, self._form = tensors, form_of(outputs)
 
     @staticmethod
     def _set_tensors(config, what, given):
@@ -58,7 +66,7 @@ class Model(Trained, Configured, Weighted):
             for i, text in enumerate(texts):
                 getattr(config, what + "_keys")[i] = text
             given = [given[key] for key in keys]
-        given = listed(given)
+        given = leaves(given)
         if len(given) > lib.constants["CORNU_MAX_MODEL_TENSORS"]:
             raise ValueError("there are %d %ss, expected at most %d"
                              % (len(given), what, lib.constants["CORNU_MAX_MODEL_TENSORS"]))
@@ -108,6 +116,15 @@ class Model(Trained, Configured, Weighted):
             raise NotImplementedError("%s has no method call" % type(self).__name__)
         return self(*args, **kwargs)
 
+    def get_config(self):
+        """The architecture, a dictionary; of a subclass with a call of its own the arguments of its
+        __init__, or, for its own get_config, those of Model's."""
+        if self._body is None:
+            return super().get_config()
+        if "get_config" in overridden(type(self)):
+            return Layer.get_config(self._body)
+        return self._body.get_config()
+
     def add_weight(self, *args, **kwargs):
         return self._body.add_weight(*args, **kwargs)
 
@@ -118,9 +135,10 @@ class Model(Trained, Configured, Weighted):
         """Makes the functional model of one layer, the body, of symbolic inputs."""
         config = struct("CornuModelConfig", name=self.name)
         tensors = self._set_tensors(config, "input", inputs)
-        tensors += self._set_tensors(config, "output", outputs_of(self._body._called([inputs], {})))
+        made = outputs_of(self._body._called([inputs], {}))
+        tensors += self._set_tensors(config, "output", made)
         self._begin(lib.cornu_model_from(ctypes.byref(config)), keep=True)
-        self._tensors = tensors
+        self._tensors, self._form = tensors, form_of(made)
         self._compile_known()
 
     def _make_of_parts(self):
@@ -132,12 +150,14 @@ class Model(Trained, Configured, Weighted):
             raise ValueError("%s has no method call: expected models with known input shapes as "
                              "attributes%s" % (self.name, ", but those of %s are not known"
                                                % ", ".join(unbuilt) if unbuilt else ""))
-        config, ins, outs = struct("CornuModelConfig", name=self.name), [], []
+        config, ins, outs, names = struct("CornuModelConfig", name=self.name), [], [], set()
         for model in found:
-            given = [input_tensor(t.shape[1:], dtype=t.dtype, name="%s_%d" % (model.name, i))
-                     for i, t in enumerate(model.inputs)]
+            given = [input_tensor(t.shape[1:], dtype=t.dtype, name=unique_name(model.name + "_in"))
+                     for t in model.inputs]
             ins += given
-            outs += listed(model(given[0] if len(given) == 1 else given))
+            part = Part(model) if model.name in names else model
+            names.add(model.name)
+            outs += leaves(part(given[0] if len(given) == 1 else given))
         tensors = self._set_tensors(config, "input", ins) + self._set_tensors(config, "output", outs)
         self._begin(lib.cornu_model_from(ctypes.byref(config)), keep=True)
         self._parts, self._tensors = found, tensors
@@ -151,7 +171,10 @@ class Model(Trained, Configured, Weighted):
         """Compiles as compile was told before the shapes were known."""
         if self._compiling is not None:
             given, self._compiling = self._compiling, None
+            chosen = self.optimizer
             Trained.compile(self, **given)      # what a subclass makes of it came before
+            if chosen is not given["optimizer"]:
+                self.optimizer = chosen         # which it set after compile
 
     def _know_data(self, x):
         """The data, by whose shapes a subclass becomes a model."""
@@ -257,8 +280,10 @@ class Model(Trained, Configured, Weighted):
         if self._has_own_layers():      # whose order is that of their attributes
             order = {}
             for weight in (w for layer in self.layers for w in layer.weights):
-                order.setdefault(weight._address, len(order))
-            found.sort(key=lambda w: order.get(w._address, len(order)))
+                order.setdefault(weight._address, (len(order), weight.dtype))
+            for weight in found:
+                weight.dtype = order.get(weight._address, (0, weight.dtype))[1]
+            found.sort(key=lambda w: order.get(w._address, (len(order),))[0])
         return found
 
     def _has_own_layers(self):
@@ -279,7 +304,8 @@ class Model(Trained, Configured, Weighted):
                 if current() is None and not isinstance(find_tensor([inputs]), Value):
                     self._know_data(inputs)
                 if self._owned is not None:
-                    return call_model(self, self._ordered("input", inputs), training, mask)
+                    return call_model(self, self._ordered("input", inputs),
+                                      self._body._usual_training(training), mask)
             return self._body(inputs, **{k: v for k, v in given.items() if v is not None})
         if tracing() is None and not isinstance(find_tensor([inputs, mask]), Tensor):
             if self.is_function and current() is None:
@@ -304,6 +330,13 @@ class Model(Trained, Configured, Weighted):
             any(isinstance(each, (list, tuple)) and is_of_arrays(each) for each in inputs)
         return leaves(inputs) if nested else inputs
 
+    def _called(self, args, kwargs):
+        return self._formed(super()._called(args, kwargs))
+
+    def _formed(self, made):
+        """Its outputs, a list or one, in the form that it was made with."""
+        return made if self._form is None else filled(self._form, listed(made))
+
     # The model's own, as in Keras, not those of a call of it.
     @property
     def input(self):
@@ -319,7 +352,8 @@ class Model(Trained, Configured, Weighted):
     def build(self, input_shape):
         """Makes the weights, for data of this shape; axis 0 is the batch."""
         if self._body:
-            return self._make_from(inputs_of(input_shape)) if self._owned is None else None
+            known = self._owned is not None or self._body._building     # super().build(…)
+            return None if known else self._make_from(inputs_of(input_shape))
         shape = lib.type("CornuShape")()
         extents = tuple(input_shape)[1:]
         shape.rank = len(extents)
@@ -411,6 +445,15 @@ class Sequential(Model):
 
     def _unknown(self):
         return bool(self._waiting)
+
+    # Those of its first call, as in Keras; before it, its own.
+    @property
+    def input(self):
+        return self._one(self.inputs) if self._first is None else Weighted.input.fget(self)
+
+    @property
+    def output(self):
+        return self._one(self.outputs) if self._first is None else Weighted.output.fget(self)
 
     def _adopt(self, address, owner):
         super()._adopt(address, owner)

@@ -8,6 +8,7 @@ import weakref
 
 import numpy as np
 
+from ._calls import leaves
 from ._functions import Deferred
 from ._library import lib, struct
 from ._nested import Place, filled, placed
@@ -191,8 +192,7 @@ class OwnStep:
         model, call, recording = self._begin(pointer)
         with recording:
             made = model.predict_step(self._data(call, recording))
-            made = made if isinstance(made, (list, tuple)) else [made]
-            for i, value in enumerate(made):
+            for i, value in enumerate(leaves(made)):
                 out[i] = recording.value(value).pointer
         recording.closed = True
         return 0

@@ -48,6 +48,19 @@ class Tensor(Operators):
     def __iter__(self):
         raise TypeError("a symbolic tensor has no elements to iterate over; in %s" % users_line())
 
+    def __eq__(self, other):
+        """In a layer's call that of the elements; elsewhere, as in Keras, of the objects."""
+        if tracing() is None or other is None or isinstance(other, str):
+            return self is other
+        return operation("equal", self, other)
+
+    def __ne__(self, other):
+        if other is None or isinstance(other, str):
+            return self is not other
+        return operation("not_equal", self, other)
+
+    __hash__ = Operators.__hash__
+
     def __bool__(self):
         raise TypeError("a symbolic tensor has no value, so that it is neither true nor false: use "
                         "ops.where or ops.cond in place of if; in %s" % users_line())

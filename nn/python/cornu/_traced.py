@@ -9,10 +9,11 @@ import operator
 
 import numpy as np
 
-from ._arrays import dtype_number
+from ._arrays import KERAS_NAMES, dtype_number
 from ._configured import Configured
 from ._described import Described, plain, snake_case, unique_name
 from ._extents import extents_of
+from ._functions import Variable
 from ._library import Owned, arguments, lib, struct
 from ._nested import filled, placed
 from ._operators import users_line
@@ -32,6 +33,20 @@ def flat(value, tensors):
     return placed(value, tensors, lambda v: isinstance(v, Tensor))
 
 
+def form_of(value):
+    """The form of nested lists and dictionaries of tensors, whose keys ascend; None of a tensor, or
+    a list of them."""
+    if isinstance(value, dict):
+        value = {key: value[key] for key in sorted(value)}
+    elif not any(isinstance(v, (list, tuple, dict)) for v in _members_of(value)):
+        return None
+    return flat(value, [])
+
+
+def _members_of(value):
+    return value if isinstance(value, (list, tuple)) else ()
+
+
 def _shapes(value):
     """The shapes of tensors in the place of these."""
     if isinstance(value, dict):
@@ -48,6 +63,12 @@ def type_of(tensor):
     for i, extent in enumerate(tensor.shape):
         made.shape.extent[i] = _NONE if extent is None else extent
     return made
+
+
+def _kind(dtype):
+    """The dtype of a weight in Python: one of whole numbers, or what floats are computed in."""
+    name = "float32" if dtype is None else KERAS_NAMES[dtype_number(dtype)]
+    return "float32" if "float" in name else name
 
 
 # ---- Attributes ----
@@ -139,27 +160,33 @@ class Traces:
             count += 1
             name = "%s_%d" % (base, count)
         made, values = self._initializer(initializer, shape, dtype)
-        own = Objects()
+        own, kind = Objects(), _kind(dtype)
         given = {"name": name, "shape": list(shape),
-                 "trainable": bool(trainable), "initializer": made,
+                 "trainable": bool(trainable) and kind == "float32", "initializer": made,
                  "regularizer": plain(own.walk(regularizer, own.regularizer)),
                  "constraint": plain(own.walk(constraint, own.constraint))}
         address = self._ready()
         if self._adopted:
-            return self._known_weight(name, shape)
+            return self._known_weight(name, shape, kind)
         with own:
             symbol = Tensor(lib.cornu_traced_weight(address, json.dumps(given)), [self._traced])
         own.keep(address)
-        weight = self._weight_at(len(self._own))
+        weight = self._weight_at(len(self._own), kind)
         self._symbols[weight._address] = symbol
         self._own.append(weight)
         if values is not None:
             weight.assign(values)
         return weight
 
-    def _weight_at(self, i):
+    def _weight_at(self, i, kind="float32"):
         layer = lib.type("CornuLayer").from_address(self._ready())
-        return Weight((ctypes.c_void_p * layer.weight_count).from_address(layer.weights)[i], self)
+        return Weight((ctypes.c_void_p * layer.weight_count).from_address(layer.weights)[i], self,
+                      kind)
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        if isinstance(value, Variable) and self.class_name is None:
+            value.belong_to(self)
 
     @staticmethod
     def _initializer(given, shape, dtype):
@@ -200,7 +227,8 @@ class Traces:
         by_address[address] = self
         before, self._own = self._own, []
         for weight in before:       # of __init__
-            weight.__init__(self._known_weight(weight.name, weight.shape)._address, self)
+            known = self._known_weight(weight.name, weight.shape)
+            weight.__init__(known._address, self, weight.dtype)
         known = set()
         self._adopt_attributes(known, owner)
         self._build_once(self._traced_shapes(), {})
@@ -227,9 +255,9 @@ class Traces:
                  if p.name != "training" and p.kind is p.POSITIONAL_OR_KEYWORD]
         return [given] if len(given) > 1 and len(takes) == 1 else given
 
-    def _known_weight(self, name, shape):
+    def _known_weight(self, name, shape, kind="float32"):
         for i in range(lib.type("CornuLayer").from_address(self._ready()).own_count):
-            weight = self._weight_at(i)
+            weight = self._weight_at(i, kind)
             if weight.name == name and weight.shape == tuple(shape):
                 self._own.append(weight)
                 return weight
@@ -347,6 +375,13 @@ class Traces:
     def _training_matters(self):
         parameters = inspect.signature(self.call).parameters
         return "training" in parameters
+
+    def _usual_training(self, given):
+        """What `training` is in a call on arrays or in a step that does not say it."""
+        if given is not None or not self._training_matters():
+            return given
+        usual = inspect.signature(self.call).parameters["training"].default
+        return bool(usual) if isinstance(usual, (bool, int)) else None
 
     def _add(self, trace, inputs, tensors, **when):
         config = struct("CornuTracedGraphConfig", **when)
@@ -639,6 +674,7 @@ class Layer(Traces, Weighted):
             args, kwargs = trace.symbols(list(args)), trace.symbols(kwargs)
         elif not isinstance(find_tensor([*args, *kwargs.values()]), Tensor):
             from ._calls import call_layer
+            kwargs["training"] = self._usual_training(kwargs.get("training"))
             return call_layer(self, args, {k: v for k, v in kwargs.items() if v is not None})
         self._calls += 1
         return self._called(args, kwargs)

@@ -74,21 +74,31 @@ class Trace:
 
     def read(self, weight):
         """The symbol of a weight, or what it was assigned in this call."""
+        weight = self._weight(weight)
         if weight._address in self.assigned:
-            return self.assigned[weight._address][1]
+            return weight.converted(self.assigned[weight._address][1])
         symbol = self._reader(weight)
         self.calls.append((weight.path, [self._place(symbol)]))
         if self.anchor is None:
             self.anchor = symbol
-        return symbol
+        return weight.converted(symbol)
+
+    def _weight(self, variable):
+        """The weight that a cornu.Variable is."""
+        weight = getattr(variable, "of_layer", variable)
+        if weight is None:
+            raise ValueError("%s: %r is read in call; make it an attribute of the layer, before; "
+                             "in %s" % (self.layer.name, variable, users_line()))
+        return weight
 
     def assign(self, weight, value):
         """Sets the value that a weight of the layer has after the step."""
+        weight = self._weight(weight)
         if weight._owner is not self.layer:
             raise ValueError("%s assigns %s, which is not its own: a layer assigns weights of its "
                              "own add_weight; in %s"
                              % (self.layer.name, weight.path, users_line()))
-        self.assigned[weight._address] = (weight, self.tensor(value))
+        self.assigned[weight._address] = weight, self.tensor(value)
 
     def tensor(self, value):
         """A symbol of the graph of what a call is given: a tensor, a weight or an array."""

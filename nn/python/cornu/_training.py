@@ -8,16 +8,17 @@ import numpy as np
 
 from . import callbacks as _callbacks
 from ._arrays import Borrowed, shape_of
+from ._calls import is_of_arrays, leaves
 from ._described import Collecting, plain
 from ._feeds import Feed, in_order, is_feed, refuse
 from ._library import lib, struct
 from ._own import Objects, Owner
-from ._steps import Stepped
+from ._steps import Stepped, unpack_x_y_sample_weight
 from ._values import Again
 from .distribution.strategies import keep
 from .devices import find as _find_device
 from .generator import generate, window_of
-from .optimizers import Optimizer, RMSprop
+from .optimizers import Optimizer, get as _get_optimizer
 
 # The model that last put a weight on a device, by the weight's address, while it lives.
 _placed_weights = weakref.WeakValueDictionary()
@@ -47,6 +48,18 @@ class _Usual(str):
 class Trained(Stepped):
     """The part of Model that trains and predicts."""
 
+    loss = None             # what compile was given
+    _trains_parts = None    # whether the optimizer trains some of the weights, in an own step
+
+    def train_parts(self):
+        """The step that is being recorded applies the optimizer to some of the weights."""
+        self._trains_parts = False      # until it is compiled so
+
+    def _compile_for_parts(self):
+        if self._trains_parts is False:
+            self._trains_parts, self.optimizer._model = True, None
+            Trained.compile(self, **self._again)
+
     # ---- Compiling ----
 
     def compile(self, optimizer=_Usual("rmsprop"), loss=None, loss_weights=None, metrics=None,
@@ -60,6 +73,7 @@ class Trained(Stepped):
         gradient_norm: fit also logs the norm of all gradients
         debug_nans: a step fails that makes a number nan or infinite, naming the layer
         """
+        self.loss = loss
         if self._unknown():
             self._compiling = {key: value for key, value in locals().items()
                                if key not in ("self", "__class__")}
@@ -67,8 +81,8 @@ class Trained(Stepped):
             return
         given = {key: value for key, value in locals().items() if key not in ("self", "__class__")}
         own = Objects(Owner(self._owned.counted) if self.pointer else None)
-        no_optimizer = optimizer is None or isinstance(optimizer, _Usual)
-        optimizer = "rmsprop" if no_optimizer else optimizer
+        no_optimizer = optimizer is None or isinstance(optimizer, _Usual) or self._trains_parts
+        optimizer = "rmsprop" if optimizer is None else optimizer
         with Collecting(own.schedule):
             optimizer_config = plain(optimizer)
         config = {"optimizer": optimizer_config, "loss": plain(own.walk(loss, own.loss)),
@@ -87,7 +101,7 @@ class Trained(Stepped):
         self._compiled_names = [lib.cornu_model_metric_name(self.pointer, i) for i in
                                 range(lib.cornu_model_metric_count(self.pointer))]
         if step is not None and step.struct.own_updates:
-            self.optimizer = RMSprop()      # its own, if the step uses it
+            self.optimizer = _get_optimizer(optimizer)      # its own, if the step uses it
         else:
             self.optimizer = optimizer if isinstance(optimizer, Optimizer) else \
                 Optimizer._of(optimizer)
@@ -170,7 +184,9 @@ class Trained(Stepped):
                 getattr(lib, "cornu_model_%s_count" % what)(self.pointer) == 1:
             return [np.asarray(given)]      # of numbers
         if not isinstance(given, dict):
-            return listed(given)
+            given = listed(given)
+            nested = any(isinstance(v, (list, tuple, dict)) and is_of_arrays(v) for v in given)
+            return leaves(given) if nested else given
         names = self._names(what)
         unknown = sorted(set(given) - set(names))
         if unknown or len(given) < len(names):
@@ -282,11 +298,8 @@ class Trained(Stepped):
             refuse(validation_batch_size=validation_batch_size)
             config.validation_data.data = self._feed(feeds, validation_data, again=True)
         elif validation_data is not None:
-            if len(validation_data) not in (2, 3):
-                raise ValueError("validation_data has %d parts, expected (x, y) or "
-                                 "(x, y, sample_weight)" % len(validation_data))
-            self._lend_data(lent, config.validation_data, *validation_data[:2],
-                            validation_data[2] if len(validation_data) > 2 else None)
+            self._lend_data(lent, config.validation_data,
+                            *unpack_x_y_sample_weight(validation_data))
         self._stopping = False
         self._running(callbacks, verbose, feeds, config, lambda: setattr(
             self, "history", _callbacks.History(lib.cornu_fit_from(ctypes.byref(config)), self)))
@@ -389,7 +402,7 @@ class Trained(Stepped):
         return [np.zeros((rows,) + shape, np.float32) for shape in shapes]
 
     def _returned(self, outputs):
-        return outputs[0] if len(outputs) == 1 else outputs
+        return self._formed(outputs[0] if len(outputs) == 1 else outputs)
 
     def predict(self, x, batch_size: int = None, verbose="auto", steps: int = None,
                 callbacks=None):
@@ -426,7 +439,7 @@ class Trained(Stepped):
         for i, batch in enumerate(in_order(batches)):
             if i == steps:
                 break
-            parts.append(listed(self.predict_on_batch(batch[0] if isinstance(batch, tuple)
+            parts.append(leaves(self.predict_on_batch(batch[0] if isinstance(batch, tuple)
                                                       else batch)))
         if not parts:
             raise ValueError("%s: the iterator has no batch" % self.name)
@@ -489,14 +502,13 @@ class Trained(Stepped):
                 self.pointer, lent.arrays(xs), lent.arrays(ys), ctypes.addressof(values)))
         return self._results(list(values), return_dict, function == "cornu_train_on_batch")
 
-    @staticmethod
-    def _recording_again(run_it):
+    def _recording_again(self, run_it):
         """Calls the library; again where recording a step made variables."""
         while True:
             try:
                 return run_it()
             except Again:
-                pass
+                self._compile_for_parts()
             finally:
                 lib.raise_late()
 

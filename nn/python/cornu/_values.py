@@ -17,6 +17,7 @@ from ._described import described, plain
 from ._extents import extents_of
 from ._library import Owned, lib, struct
 from ._operators import Operators, operate, users_line
+from ._traces import tracing
 
 _MOST = lib.constants["CORNU_MAX_LAYER_TENSORS"]
 _MOST_KEPT = 1024       # operations on arrays of one thread
@@ -656,8 +657,8 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
     integers int32."""
     if sparse or ragged:
         raise NotImplementedError("convert_to_tensor: sparse and ragged tensors")
-    if isinstance(x, Readable) and current():
-        x = x._read(current())
+    if isinstance(x, Readable) and (tracing() or current()):
+        x = tracing().read(x) if tracing() else x._read(current())
     if isinstance(x, Value) or not isinstance(x, Readable) and hasattr(x, "_symbol"):
         return x if dtype is None else operate("cast", x, dtype)
     if isinstance(x, (list, tuple)) and any(isinstance(v, (Value, Operators)) for v in x):

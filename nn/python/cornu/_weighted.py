@@ -9,6 +9,7 @@ import numpy as np
 
 from ._arrays import Borrowed, shape_of
 from ._library import Owned, lib
+from ._operators import operate
 from ._stateless import StatelessLayer
 from ._symbols import Form, Tensor, made_by, operands, results
 from ._traces import tracing
@@ -20,14 +21,18 @@ by_address = weakref.WeakValueDictionary()
 
 
 class Weight(Readable):
-    """A variable of a layer: its path, shape and value, a NumPy array (float32). Functions read it
-    and assign it."""
+    """A variable of a layer: its path, shape and value, a NumPy array. Functions read it and assign
+    it. The library keeps float32; of another dtype it is converted where it is read."""
 
-    dtype, pending = "float32", None
+    pending = None
 
-    def __init__(self, address, owner):
+    def __init__(self, address, owner, dtype="float32"):
         self._weight = lib.type("CornuWeight").from_address(address)
-        self._address, self._owner = address, owner
+        self._address, self._owner, self.dtype = address, owner, dtype
+
+    def converted(self, value):
+        """What the library reads, as a value of this dtype."""
+        return value if self.dtype == "float32" else operate("cast", value, self.dtype)
 
     @property
     def path(self):
@@ -71,18 +76,21 @@ class Weight(Readable):
         address = self._native()
         recording.use(Device(lib.cornu_variable_device(address), self._keeper()))
         recording.placed.append((self._weight, address))
-        return recording.read(address, self._keeper())
+        return self.converted(recording.read(address, self._keeper()))
 
     def numpy(self):
         from ._functions import finish_pending
         finish_pending()
         values = np.empty(self.shape, np.float32)
         lib.cornu_weight_read(self._address, Borrowed().array(values))
-        return values
+        return values.astype(self.dtype, copy=False)
 
     @property
     def value(self):
-        """Its value: in a function a recorded tensor, else an array."""
+        """Its value: in a layer's call a symbolic tensor, in a function a recorded one, else an
+        array."""
+        if tracing() is not None:
+            return tracing().read(self)
         return self.numpy() if current() is None else self._read(current())
 
     def assign(self, value):

@@ -1,15 +1,21 @@
 """Keras' activations, for arguments: activation=cornu.activations.relu, or just "relu"."""
 
+from . import layers
 from ._described import described
+from ._operators import operate
 from ._surface.missing import add_aliases, getter
 
 
 def _make(name):
-    def activation(x):
-        from .layers import Activation
-        return Activation(name)(x)
+    def activation(x, *args, **kwargs):
+        if not args and not kwargs:
+            return layers.Activation(name)(x)
+        if name == "relu":
+            names = ("negative_slope", "max_value", "threshold")
+            return layers.ReLU(**dict(zip(names, args)), **kwargs)(x)
+        return operate(name, x, *args, **kwargs)
     activation.__name__ = activation.__qualname__ = activation._cornu_name = name
-    activation.__doc__ = "The activation %s, of a symbolic tensor." % name
+    activation.__doc__ = "The activation %s, with Keras' arguments." % name
     return activation
 
 

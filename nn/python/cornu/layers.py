@@ -59,6 +59,9 @@ class BuiltIn(Described, Layer):
         if "input_dim" in kwargs and "input_dim" not in self.field_names:
             self._input_shape = (kwargs.pop("input_dim"),)
         Described.__init__(self, *args, **kwargs)
+        for name in {"padding", "data_format"} & set(self._config):
+            if isinstance(self._config[name], str):
+                self._config[name] = self._config[name].lower()     # Keras takes "VALID"
         if not self._config.get("name"):
             self._config["name"] = unique_name(snake_case(self.class_name))
         self._make()

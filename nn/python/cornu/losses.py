@@ -52,9 +52,19 @@ class Loss(Described):
 
     def _owned_loss(self):
         if self._made is None:
-            self._made = Owned(lib.cornu_loss_from_json(json.dumps(self.to_dict())),
-                               lib.cornu_loss_free)
+            self._made = Owned(self._pointer(), lib.cornu_loss_free)
         return self._made
+
+    def _pointer(self):
+        """The library's loss, which always reduces."""
+        record = self.to_dict()
+        if isinstance(record, dict) and self._unreduced:
+            record["config"].pop("reduction", None)
+        return lib.cornu_loss_from_json(json.dumps(record))
+
+    @property
+    def _unreduced(self):
+        return self.reduction in (None, "none")
 
     def __getstate__(self):
         return {key: value for key, value in vars(self).items() if key != "_made"}
@@ -64,8 +74,9 @@ class Loss(Described):
         if self.is_own:
             return _reduced(self, y_true, y_pred, sample_weight)
         if _symbolic(y_true, y_pred, sample_weight):
-            return _symbol_of(self, (y_true, y_pred, sample_weight),
-                              self.reduction in (None, "none"))
+            return _symbol_of(self, (y_true, y_pred, sample_weight), self._unreduced)
+        if self._unreduced:
+            return _weighted(call_loss(self, y_true, y_pred, values=True), sample_weight)[0]
         return call_loss(self, y_true, y_pred, sample_weight)
 
 
@@ -83,29 +94,32 @@ def _symbol_of(loss, given, values):
     elif not all(isinstance(x, Tensor) for x in given):
         raise TypeError("%s: some of its tensors are symbolic, expected all; in %s"
                         % (loss.name, users_line()))
-    record = loss.to_dict()
-    if values and isinstance(record, dict):
-        record["config"].pop("reduction", None)
     name = (trace.unique_name if trace else unique_name)("loss")
-    layer = lib.cornu_loss_layer(lib.cornu_loss_from_json(json.dumps(record)), values, name)
+    layer = lib.cornu_loss_layer(loss._pointer(), values, name)
     made = Tensor(lib.cornu_call_from(layer, *arguments(*[x.pointer for x in given])))
     if trace is not None:
-        trace.note(json.dumps([record, values]), given, made)
+        trace.note(json.dumps([loss.to_dict(), values]), given, made)
     return made
+
+
+def _weighted(values, weight):
+    """The values of a loss by their weights, which may have fewer axes; and the weights."""
+    if weight is None:
+        return values, None
+    weight = operate("cast", weight, "float32")
+    if weight.ndim == values.ndim + 1 and weight.shape[-1] == 1:
+        weight = operate("squeeze", weight, -1)
+    while weight.ndim < values.ndim:
+        weight = operate("expand_dims", weight, -1)
+    weight = weight * operate("ones_like", values)
+    return values * weight, weight
 
 
 def _reduced(loss, y_true, y_pred, sample_weight):
     """A loss of the program's own. Source: keras/src/losses/loss.py."""
     y_pred, y_true = convert_to_tensor(y_pred), operate("cast", y_true, "float32")
-    values = operate("cast", loss.call(y_true, y_pred), "float32")
-    weight = None
-    if sample_weight is not None:
-        weight = operate("cast", sample_weight, "float32")
-        while weight.ndim < values.ndim:
-            weight = operate("expand_dims", weight, -1)
-        weight = weight * operate("ones_like", values)
-        values = values * weight
-    if loss.reduction in (None, "none") or values.ndim == 0:
+    values, weight = _weighted(operate("cast", loss.call(y_true, y_pred), "float32"), sample_weight)
+    if loss._unreduced or values.ndim == 0:
         return values
     if loss.reduction == "sum":
         return operate("sum", values)

@@ -98,6 +98,9 @@ class ByHand(StatelessOptimizer):
             variable._make_native()
         place = {variable._native(): i for i, variable in enumerate(variables)}
         order = self._order()
+        if self._model_of() is not None and set(place) < set(order):
+            self._model_of().train_parts()
+            raise Again()
         if sorted(place) != sorted(order):
             raise ValueError(
                 "%s.apply: expected the %d variables that it was built for, %d others came (%s); an "
