@@ -1,6 +1,29 @@
 /* Calling a model: records its layers' calls on tensors. */
 #include "host_stage_internal.h"
 
+static CornuTensor *times(CornuTensor *rows, int64_t k)
+{
+    return rows ? cornu_op_scale(rows, (double)k) : NULL;
+}
+
+/* Within the call of a traced layer axis 0 of x may be another one than that of its operand: of so
+ * many rows for each, such as steps, or of rows that all count, such as the nodes of a graph. */
+static void count_rows(CornuCall *call, const CornuTensor *operand, const CornuTensor *x)
+{
+    const CornuShape a = cornu_tensor_shape(operand), b = cornu_tensor_shape(x);
+    const int64_t    of = a.rank > 0 ? a.extent[0] : 0, rows = b.rank > 0 ? b.extent[0] : of;
+    if (!call->count || rows == of) return;
+    if (of > 0 && rows % of == 0) {
+        call->count = times(call->count, rows / of);
+        call->total = times(call->total, rows / of);
+        call->position = times(call->position, rows / of);
+        return;
+    }
+    const CornuType scalar = cornu_scalar(CORNU_I64);
+    call->count = call->total = cornu_op_constant(call->graph, scalar, (double)rows);
+    call->position = cornu_op_constant(call->graph, scalar, 0.0);
+}
+
 static bool make_calls(const CornuModel *model, const CornuCall *call, CornuTensor *const *in,
                        CornuTensor *const *in_masks, CornuTensor **values, CornuTensor **masks,
                        int *begin)
@@ -28,6 +51,7 @@ static bool make_calls(const CornuModel *model, const CornuCall *call, CornuTens
         node->layer->reverse = node->reverse;
         CornuCall own = *call;
         own.inherited = node->mask_count == 0;
+        if (model->is_traced) count_rows(&own, in[0], x[0]);
         if (node->training != CORNU_NOT_FORCED && model->is_traced)
             own.training = node->training == CORNU_FORCED_TRAINING;
         if (!cornu__layer_call_masked(node->layer, &own, x, count, x_masks, y, y_masks))

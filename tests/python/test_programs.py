@@ -119,6 +119,33 @@ class OwnLayers(unittest.TestCase):
         self.assertEqual(Built.from_config(model.get_config()).name, "built")
 
 
+class Graphs(unittest.TestCase):
+    """Nodes of a graph are more rows, or others, than the batch, which has indices of them."""
+
+    def test_statistics_are_of_all_nodes(self):
+        nodes = np.random.default_rng(0).standard_normal((8, 3)).astype("float32")
+        neighbours = np.array([0, 0, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4], "int32")
+
+        class Nodes(cornu.Model):
+            def __init__(self):
+                super().__init__()
+                self.first, self.second = L.BatchNormalization(), L.BatchNormalization()
+
+            def call(self, indices):
+                x = ops.take(self.first(nodes), neighbours, axis=0)
+                return ops.take(self.second(x), indices, axis=0)
+
+        def normalized(x):
+            return (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-3)
+        for count in (4, 5):
+            model, indices = Nodes(), np.arange(count, dtype="int32")
+            model(indices)
+            model.compile("sgd", lambda y, y_pred: ops.mean(ops.square(y_pred - y), axis=-1))
+            found = model.train_on_batch(indices, np.ones((count, 3), "float32"))
+            wanted = normalized(normalized(nodes)[neighbours])[indices]
+            self.assertAlmostEqual(found, float(np.mean((wanted - 1) ** 2)), 4)
+
+
 class Models(unittest.TestCase):
     def test_outputs_in_dictionaries_and_lists(self):
         x = cornu.Input((3,))
