@@ -345,7 +345,7 @@ class RNN(globals()["RNN"]):
 
     def __init__(self, cell, *args, **kwargs):
         if isinstance(cell, (list, tuple)):
-            cell = StackedRNNCells(cell)
+            cell = globals()["StackedRNNCells"](cell)
         super().__init__(cell, *args, **kwargs)
 
 

@@ -2,7 +2,7 @@
 indices of nodes."""
 
 import numpy as np
-from harness import GradientTape, data, keras, report
+from harness import data, keras, report
 
 layers, ops = keras.layers, keras.ops
 NODES, EDGES = 8, 20

@@ -2,7 +2,7 @@
 patches."""
 
 import numpy as np
-from harness import data, fit, keras, report, start
+from harness import data, fit, keras, report
 
 layers, ops = keras.layers, keras.ops
 
@@ -104,7 +104,7 @@ class SwinTransformer(layers.Layer):
                                         dtype=attn_mask.dtype, trainable=False)
 
     def call(self, x, training=False):
-        (height, width), (_, patches, channels) = self.num_patch, x.shape
+        (height, width), channels = self.num_patch, x.shape[-1]
         skip = x
         x = ops.reshape(self.norm1(x), (-1, height, width, channels))
         if self.shift_size > 0:
