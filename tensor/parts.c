@@ -65,8 +65,8 @@ CornuStatus cornu__parts_read(const CornuBuffer *buffer, int64_t first, CornuArr
 
 /* ---- Slices ---- */
 
-/* The number in the whole of element k of the slice that a shard has: of an axis in blocks the slice
- * has a piece of each. */
+/* The number in the whole of element k of the slice that a shard has: of an axis in blocks the
+ * slice has a piece of each. */
 static int64_t place_in(const CornuMesh *mesh, CornuLayout layout, CornuShape whole,
                         CornuShape slice, int shard, int64_t k)
 {

@@ -1,6 +1,6 @@
 /* Graphs that ranks run together: each computes what its variables are for. Where shards of a stage
- * are of several ranks, these are a group, which does what is said of a rank here, each of its ranks
- * for its own shards. */
+ * are of several ranks, these are a group, which does what is said of a rank here, each of its
+ * ranks for its own shards. */
 #ifndef CORNU_TENSOR_RANKS_INTERNAL_H
 #define CORNU_TENSOR_RANKS_INTERNAL_H
 

@@ -214,4 +214,5 @@ const CornuCRule *const cornu__reduce_sum_c =
     &(const CornuCRule){ .write = write_reduce, .strided = 1, .any = true };
 const CornuCRule *const cornu__reduce_max_c =
     &(const CornuCRule){ .write = write_reduce, .strided = 1, .any = true };
-const CornuCRule *const cornu__argmax_c = &(const CornuCRule){ .write = write_argmax, .strided = 1 };
+const CornuCRule *const cornu__argmax_c =
+    &(const CornuCRule){ .write = write_argmax, .strided = 1 };

@@ -91,10 +91,10 @@ void cornu__int8_resize_nearest(const CornuInt8Window *w, bool align_corners,
     for (int64_t b = 0; b < w->batch; b++, x += w->in_height * w->in_width * channels)
         for (int64_t i = 0; i < w->out_height; i++) {
             const int64_t row = cornu__int8_nearest(i, w->in_height, w->out_height, align_corners,
-                                        half_pixel_centers);
+                                                    half_pixel_centers);
             for (int64_t j = 0; j < w->out_width; j++, y += channels) {
-                const int64_t column = cornu__int8_nearest(j, w->in_width, w->out_width, align_corners,
-                                               half_pixel_centers);
+                const int64_t column = cornu__int8_nearest(j, w->in_width, w->out_width,
+                                                           align_corners, half_pixel_centers);
                 memcpy(y, x + (row * w->in_width + column) * channels, (size_t)channels);
             }
         }

@@ -176,7 +176,8 @@ static CornuStatus make_again(Partition *p, CornuValue old, CornuLayout want, bo
 {
     const CornuProgramValue *value = &p->from->values[old];
     CornuType                types[CORNU_MAX_INPUTS];
-    CornuLayout              wanted[CORNU_MAX_INPUTS], none[CORNU_MAX_INPUTS] = { { .cut = { 0 } } };
+    CornuLayout              wanted[CORNU_MAX_INPUTS];
+    CornuLayout              none[CORNU_MAX_INPUTS] = { { .cut = { 0 } } };
     CornuValue               in[CORNU_MAX_INPUTS];
     *made_again = false;
     if (value->op < 0 || p->from->ops[value->op].in_count > CORNU_MAX_INPUTS) return CORNU_OK;
@@ -190,8 +191,8 @@ static CornuStatus make_again(Partition *p, CornuValue old, CornuLayout want, bo
                                      &in[i]));
     *made_again = true;
     if (split.rows && op->id == CORNU_OP_IOTA) {
-        const CornuCutAxis cut = cornu__form_cut(p, split.rows,
-                                                 value->type.shape.extent[op->attributes.iota.axis]);
+        const int64_t      extent = value->type.shape.extent[op->attributes.iota.axis];
+        const CornuCutAxis cut = cornu__form_cut(p, split.rows, extent);
         return cornu__own_iota(&cut, &split.attributes, out);
     }
     if (split.rows) {

@@ -21,8 +21,8 @@ enum { QUEUE = 64 };   /* exchanges that have started and not ended */
 
 struct CornuProcesses {
     int             rank, count;
-    CornuProcesses *group;               /* of a part, which has no more than these four: of which */
-    int             first;               /* it is a part, and rank 0 of it there */
+    CornuProcesses *group;               /* of a part, which has these four alone: what it is a */
+    int             first;               /* part of, and the rank there of its rank 0 */
     CornuProcesses *next;                /* another part of it */
     CornuProcesses *parts;
     CornuLaunch     launch;

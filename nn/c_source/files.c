@@ -54,7 +54,8 @@ void cornu__c_begin_source(FILE *to, const char *prefix, const char *header)
             "the end.\n * Compile it with -O3, and -march=native for this machine.\n */\n"
             "#include \"%s\"\n\n", CORNU_VERSION, header);
     fprintf(to, "#if defined __cplusplus || !defined __STDC_VERSION__ || "
-            "__STDC_VERSION__ < 199901L\n#define %s_RESTRICT __restrict\n#else\n#define %s_RESTRICT restrict\n#endif\n\n",
+            "__STDC_VERSION__ < 199901L\n#define %s_RESTRICT __restrict\n#else\n"
+            "#define %s_RESTRICT restrict\n#endif\n\n",
             prefix, prefix);
 }
 

@@ -183,11 +183,12 @@ CornuStrategy *cornu_fully_sharded_from(const CornuFullyShardedConfig *config);
  * each has the weights, gradients and slots of its own stages, from the first step on, and feeds
  * all rows. With several shards the processes are as many groups as there are stages, or fewer:
  * each group has a block of stages, and each process of it some of the shards of these; 8 processes
- * are 4 groups of 2 for 4 stages of 2 or more shards. Fitting, evaluating, predicting, reading weights and saving are then for all processes
- * at once, with the same results on each; a graph of the program's own cannot read what other
- * processes have (CORNU_ERR_UNSUPPORTED). Where a microbatch cannot stand for a part of
- * the batch, the first training step is refused: losses with masks, with
- * CORNU_MEAN_WITH_SAMPLE_WEIGHT or over the whole batch, stateful layers, .sparse_gradient.
+ * are 4 groups of 2 for 4 stages of 2 or more shards. Fitting, evaluating, predicting, reading
+ * weights and saving are then for all processes at once, with the same results on each; a graph of
+ * the program's own cannot read what other processes have (CORNU_ERR_UNSUPPORTED). Where a
+ * microbatch cannot stand for a part of the batch, the first training step is refused: losses with
+ * masks, with CORNU_MEAN_WITH_SAMPLE_WEIGHT or over the whole batch, stateful layers,
+ * .sparse_gradient.
  */
 typedef struct {
     char                  unset;

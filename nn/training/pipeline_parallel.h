@@ -40,8 +40,8 @@ typedef struct {
 typedef struct {
     int                   stages, microbatches, slots;
     int                   shards;                     /* of each stage */
-    int                   ranks, sharers;             /* processes of all stages; of one stage, which
-                                                         share its shards */
+    int                   ranks, sharers;             /* processes of all stages; of one stage,
+                                                         which share its shards */
     int64_t               rows;                       /* of a microbatch */
     CornuPipelineSchedule schedule;
     double                bubble, least_bubble;       /* counted; (p - 1) / (m + p - 1) */

@@ -1,6 +1,6 @@
-"""Programs with layers and models of their own, for Keras and for Cornu alike: each gets the package
-and returns a model, its inputs and its outputs. tests/golden/make_own.py keeps what Keras makes of
-them."""
+"""Programs with layers and models of their own, for Keras and for Cornu alike: each gets the
+package and returns a model, its inputs and its outputs. tests/golden/make_own.py keeps what Keras
+makes of them."""
 
 import numpy as np
 

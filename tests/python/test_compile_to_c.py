@@ -31,8 +31,8 @@ class CompileToC(unittest.TestCase):
 
     def compiled(self):
         library = os.path.join(self.folder.name, "net.so")
-        subprocess.run(["cc", "-std=c99", "-O1", "-shared", "-fPIC", self.path, "-o", library, "-lm"],
-                       check=True)
+        subprocess.run(["cc", "-std=c99", "-O1", "-shared", "-fPIC", self.path, "-o", library,
+                        "-lm"], check=True)
         return ctypes.CDLL(library)
 
     def bytes_of(self, name):

@@ -1,5 +1,5 @@
-"""Gradients of operations, by one recipe: of the calls in tests/golden/operations the derivative in a
-direction, beside differences of values."""
+"""Gradients of operations, by one recipe: of the calls in tests/golden/operations the derivative in
+a direction, beside differences of values."""
 
 import unittest
 

@@ -124,7 +124,8 @@ class Missing(unittest.TestCase):
     def test_attributes_of_objects(self):
         x = cornu.Input((3,))
         model = cornu.Model(x, cornu.layers.Dense(2, name="d")(x))
-        self.fails(AttributeError, "Model has no get_state_tree, which Keras has: model.get_weights",
+        self.fails(AttributeError,
+                   "Model has no get_state_tree, which Keras has: model.get_weights",
                    lambda: model.get_state_tree)
         self.fails(AttributeError, "Dense has no quantize, which Keras has: dtype=",
                    lambda: model.get_layer("d").quantize)

@@ -3,9 +3,9 @@
  *
  * A product multiplies rows of x, as x + 128 from 0 to 255, by panels of 16 columns of the filter.
  * Elements have one byte with VNNI, which multiplies u8 by i8, and else two, as other instructions
- * multiply and add pairs of 16 bits exactly. For each 4 bytes of a row, a group, a panel has as many
- * elements of each column, so that one instruction adds the group to all sums of a register. The
- * sums begin with biases that hold what 128 and the zero point of x contribute.
+ * multiply and add pairs of 16 bits exactly. For each 4 bytes of a row, a group, a panel has as
+ * many elements of each column, so that one instruction adds the group to all sums of a register.
+ * The sums begin with biases that hold what 128 and the zero point of x contribute.
  *
  * What is under a window is read where it lies: in segments, one for each row of the window, or for
  * each pixel of it where they are apart. Segments are multiplied in whole groups; what they read

@@ -14,7 +14,8 @@
  * Gain, one core of a Zen 4, 99 GB/s from its third-level cache, 18 to 25 from memory that others
  *     use too: b requested, 1 x 2048 by 2048 x 1000 53 GB/s, then 69; 2 rows 0.28 ms, then 0.13; K
  *     in stretches, 8 x 4096 by 4096 x 4096 7.6 ms, then 5.2. b transposed, 8 x 2048 by 2048 x 1000
- *     0.54 ms with BLIS, then 0.34, 0.26 of it the multiplications; 1 x 4096 by 4096 x 4096 25 GB/s.
+ *     0.54 ms with BLIS, then 0.34, 0.26 of it the multiplications; 1 x 4096 by 4096 x 4096
+ *     25 GB/s.
  */
 #include "../../integer_internal.h"
 #include "kernels.h"

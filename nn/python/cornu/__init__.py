@@ -15,8 +15,8 @@ Arrays are NumPy's, and are not copied if they are contiguous. Failures raise Co
 
 from . import (activations, applications, backend, callbacks, config, constraints, datasets,
                distribution, dtype_policies, errors, initializers, layers, losses, metrics,
-               mixed_precision, models, ops, optimizers, preprocessing, random, regularizers, saving,
-               tree, utils)
+               mixed_precision, models, ops, optimizers, preprocessing, random, regularizers,
+               saving, tree, utils)
 from ._compile_to_c import compile_to_c
 from ._explain import explain
 from ._functions import GradientTape, Variable, function, gradients

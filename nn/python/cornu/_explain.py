@@ -46,7 +46,8 @@ def explain(model, device="cpu", *, batch_size=None, extent=None, loss=None, pre
         model = load(model)
     config = struct("CornuExplainConfig", model=model.pointer, batch_size=batch_size or 0,
                     extent=extent or 0, loss=loss, predict=bool(predict), steps=steps,
-                    no_run=not run, remat=bool(remat), others=part == "all" if others is None else bool(others))
+                    no_run=not run, remat=bool(remat),
+                    others=part == "all" if others is None else bool(others))
     if isinstance(device, Device):
         config.device = device.pointer
     elif device is not None:

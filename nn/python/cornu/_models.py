@@ -158,7 +158,8 @@ class Model(Trained, Configured, Weighted):
             part = Part(model) if model.name in names else model
             names.add(model.name)
             outs += leaves(part(given[0] if len(given) == 1 else given))
-        tensors = self._set_tensors(config, "input", ins) + self._set_tensors(config, "output", outs)
+        tensors = (self._set_tensors(config, "input", ins) +
+                   self._set_tensors(config, "output", outs))
         self._begin(lib.cornu_model_from(ctypes.byref(config)), keep=True)
         self._parts, self._tensors = found, tensors
         self._compile_known()
@@ -385,8 +386,8 @@ class Model(Trained, Configured, Weighted):
         too: "onnx" or "litert". Of .onnx the opset can be chosen."""
         ending = {None: "", "onnx": ".onnx", "litert": ".tflite", "tflite": ".tflite"}.get(format)
         if ending is None or not os.fspath(path).endswith(ending):
-            raise ValueError("export: the format is %r for %r, expected \"onnx\" for a path in .onnx "
-                             "or \"litert\" for one in .tflite" % (format, os.fspath(path)))
+            raise ValueError("export: the format is %r for %r, expected \"onnx\" for a path in "
+                             ".onnx or \"litert\" for one in .tflite" % (format, os.fspath(path)))
         if not os.fspath(path).endswith(".onnx"):
             return self.save(path)
         config = struct("CornuExportConfig", model=self.pointer, path=os.fspath(path),

@@ -1,7 +1,7 @@
 """JAX' style: values of variables as arguments and results, and gradients as functions.
 
-In a graph whose statements run in order variables are given values, what is computed reads them, and
-the variables get back what they had. So nothing changes outside, as in Keras' StatelessScope.
+In a graph whose statements run in order variables are given values, what is computed reads them,
+and the variables get back what they had. So nothing changes outside, as in Keras' StatelessScope.
 """
 
 import numpy as np
@@ -100,8 +100,8 @@ class StatelessLayer:
 
 
 class StatelessMetric:
-    """The part of metrics. A metric of the library's keeps its states by itself: it has no variables
-    here, and these methods change its own."""
+    """The part of metrics. A metric of the library's keeps its states by itself: it has no
+    variables here, and these methods change its own."""
 
     @function
     def stateless_update_state(self, metric_variables, *args, **kwargs):
@@ -157,8 +157,8 @@ class StatelessOptimizer:
 
 def value_and_grad(fun, argnums=0, has_aux=False):
     """jax.value_and_grad: a function that returns what `fun` returns, a scalar or, with has_aux, a
-    scalar and anything else, and the gradients with respect to the argument of this number, or those
-    of several, in its structure."""
+    scalar and anything else, and the gradients with respect to the argument of this number, or
+    those of several, in its structure."""
     places = list(argnums) if isinstance(argnums, (list, tuple)) else [argnums]
 
     def both(*args, **kwargs):
@@ -183,7 +183,7 @@ def value_and_grad(fun, argnums=0, has_aux=False):
 
 
 def grad(fun, argnums=0, has_aux=False):
-    """jax.grad: the gradients alone, or with has_aux they and what `fun` returns beside the loss."""
+    """jax.grad: the gradients alone, or with has_aux also what `fun` returns beside the loss."""
     both = value_and_grad(fun, argnums, has_aux)
 
     def call(*args, **kwargs):

@@ -350,8 +350,8 @@ class Traces:
                 self._add(trace, inputs, [trace.tensor(mask)], computes_mask=True)
 
     def _first_states(self, column):
-        """Of a cell: tensors such as the states of get_initial_state, of which a graph is made; None
-        where there are none."""
+        """Of a cell: tensors such as the states of get_initial_state, of which a graph is made;
+        None where there are none."""
         if not hasattr(self, "get_initial_state"):
             return None
         if self._began is None:

@@ -1,7 +1,8 @@
 """A trace: the call of a layer of the program's own, run once on symbolic tensors.
 
-What it calls becomes a graph of the library (nn/model/traced/traced.h). Weights that it reads are inputs
-of the graph; arrays are constants; losses that are added and weights that are assigned are results.
+What it calls becomes a graph of the library (nn/model/traced/traced.h). Weights that it reads are
+inputs of the graph; arrays are constants; losses that are added and weights that are assigned are
+results.
 """
 
 import threading

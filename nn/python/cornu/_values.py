@@ -1,7 +1,7 @@
 """Tensors of graphs that are being recorded, and operations on arrays, which compute at once.
 
-A Value is a tensor of a Recording: of a cornu.function, or of a GradientTape. An operation on arrays
-is a recording of it alone, kept by its name, arguments and types, and run again.
+A Value is a tensor of a Recording: of a cornu.function, or of a GradientTape. An operation on
+arrays is a recording of it alone, kept by its name, arguments and types, and run again.
 """
 
 import collections
@@ -489,8 +489,8 @@ def _operands(name):
                  for a in arguments]        # the key of get_item is none
         _OPERANDS[name] = (flags, {a["name"]: f for a, f in zip(arguments, flags)},
                            next((i for i, a in enumerate(arguments) if a.get("many")), None),
-                           {a["name"] for a in arguments if a["name"] in _LISTS or name == "stack" or
-                            name in _PAIRS})
+                           {a["name"] for a in arguments
+                            if a["name"] in _LISTS or name == "stack" or name in _PAIRS})
     return _OPERANDS[name]
 
 

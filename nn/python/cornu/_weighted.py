@@ -94,8 +94,8 @@ class Weight(Readable):
         return self.numpy() if current() is None else self._read(current())
 
     def assign(self, value):
-        """Sets the value, of the same shape; in a function, at the end of each run, and in a layer's
-        call at the end of each step."""
+        """Sets the value, of the same shape; in a function, at the end of each run, and in a
+        layer's call at the end of each step."""
         if tracing() is not None:
             return tracing().assign(self, value)
         recording = value.recording if isinstance(value, Value) else current()
@@ -223,8 +223,8 @@ class Weighted(StatelessLayer):
         return made
 
     def _makes_mask(self):
-        """Whether results may have a mask though operands have none; a mask that there is not is one
-        of which all steps are valid."""
+        """Whether results may have a mask though operands have none; a mask that there is not is
+        one of which all steps are valid."""
         return False
 
     def _adopt(self, address, owner):

@@ -1,8 +1,8 @@
 """Layers of the library that wrap others: TimeDistributed, Bidirectional, RNN and its cells.
 
-The library's layer has the wrapped ones themselves, not copies of them. One of the program's own, or
-a wrapper of such, is traced for the operands of a call, and so the library's layer of its wrapper
-is made when it is first called.
+The library's layer has the wrapped ones themselves, not copies of them. One of the program's own,
+or a wrapper of such, is traced for the operands of a call, and so the library's layer of its
+wrapper is made when it is first called.
 """
 
 import ctypes

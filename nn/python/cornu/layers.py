@@ -55,7 +55,7 @@ class BuiltIn(Described, Layer):
     _called, _has_layer, _adopt = Weighted._called, Weighted._has_layer, Weighted._adopt
 
     def __init__(self, *args, **kwargs):
-        self._input_shape = kwargs.pop("input_shape", None)     # of a Sequential that begins with it
+        self._input_shape = kwargs.pop("input_shape", None)   # of a Sequential that begins with it
         if "input_dim" in kwargs and "input_dim" not in self.field_names:
             self._input_shape = (kwargs.pop("input_dim"),)
         Described.__init__(self, *args, **kwargs)
@@ -216,9 +216,9 @@ class BuiltIn(Described, Layer):
         return dtype["config"]["name"] if isinstance(dtype, dict) else dtype
 
     def __call__(self, *args, **kwargs):
-        """Calls the layer on symbolic tensors, on arrays, which computes at once, or, in a function,
-        on recorded tensors: layer(x), layer([a, b]), layer(query, value). Other arguments of Keras'
-        call are given by name: layer(x, initial_state=[h, c], mask=m)."""
+        """Calls the layer on symbolic tensors, on arrays, which computes at once, or, in a
+        function, on recorded tensors: layer(x), layer([a, b]), layer(query, value). Other arguments
+        of Keras' call are given by name: layer(x, initial_state=[h, c], mask=m)."""
         kwargs = {key: value for key, value in kwargs.items() if value is not None}
         if tracing() is not None:
             args, kwargs = tracing().symbols(list(args)), tracing().symbols(kwargs)

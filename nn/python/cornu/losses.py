@@ -87,7 +87,7 @@ def _symbolic(*given):
 
 
 def _symbol_of(loss, given, values):
-    """The loss as a layer of a graph (nn/model/traced/loss_layer.h), or the values that it reduces."""
+    """The loss as a layer of a graph (model/traced/loss_layer.h), or the values that it reduces."""
     trace, given = tracing(), [x for x in given if x is not None]
     if trace is not None:
         given = [trace.tensor(x) for x in given]

@@ -348,7 +348,7 @@ static CornuStatus never_have_more(CornuProcesses *processes)
     const int64_t     peak = status_bytes("VmHWM") - before;
     const CornuMemory memory = cornu_device_memory(cornu_strategy_device(strategy));
     const int64_t counted = memory.uses[CORNU_USE_WEIGHTS].peak + memory.uses[CORNU_USE_SLOTS].peak;
-    printf("# rank %d of %d: at most %.1f MB resident, of %.1f MB of weights, slots and gradients\n",
+    printf("# rank %d of %d: at most %.1f MB resident, of %.1f MB of weights, slots, gradients\n",
            cornu_process_rank(processes), ranks, 1e-6 * (double)peak, 1e-6 * (double)layer * DEEP);
     if (!status && (peak > most || counted > part + 4096 || counted < part))
         status = cornu__fail(CORNU_ERR_VALUE, "%lld bytes resident and %lld counted on rank %d of "

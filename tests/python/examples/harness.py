@@ -1,7 +1,7 @@
-"""What the programs of this folder share. EXAMPLE_SIDE chooses what they import: "keras", on JAX, or
-"cornu", the default. What has a tape, or states that outlast a batch, needs TensorFlow, which
-KERAS_BACKEND names then; its sparse gradients of embeddings make optimizers such as Adam differ from
-Keras on JAX.
+"""What the programs of this folder share. EXAMPLE_SIDE chooses what they import: "keras", on JAX,
+or "cornu", the default. What has a tape, or states that outlast a batch, needs TensorFlow, which
+KERAS_BACKEND names then; its sparse gradients of embeddings make optimizers such as Adam differ
+from Keras on JAX.
 
 Each program is written anew with the structure of one of Keras' published examples or guides, on
 small arrays: `data` makes them, `start` gives a model the same weights on both sides, `report`

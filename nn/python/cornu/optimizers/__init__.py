@@ -103,9 +103,9 @@ class ByHand(StatelessOptimizer):
             raise Again()
         if sorted(place) != sorted(order):
             raise ValueError(
-                "%s.apply: expected the %d variables that it was built for, %d others came (%s); an "
-                "optimizer trains all of its variables in each step, use one for each set of them; "
-                "in %s" % (self.class_name, len(order), len(variables),
+                "%s.apply: expected the %d variables that it was built for, %d others came (%s); "
+                "an optimizer trains all of its variables in each step, use one for each set of "
+                "them; in %s" % (self.class_name, len(order), len(variables),
                            ", ".join(v.path for v in variables[:3]), users_line()))
         tensors = [recording.value(grads[place[address]]).pointer for address in order]
         given = (ctypes.c_void_p * len(tensors))(*tensors)
