@@ -120,6 +120,10 @@ around() {
         cat "$1"
         echo 'const bool right = cornu_device_shards(cornu_strategy_device(parallel)) == 2;'
         echo 'cornu_model_free(model), cornu_strategy_free(parallel);' ;;
+    'CornuStrategy *both'*)
+        cat "$1"
+        echo 'const bool right = cornu_device_shards(cornu_strategy_device(both)) == 2;'
+        echo 'cornu_strategy_free(both);' ;;
     'CornuStrategy *pipeline'*)
         echo 'CornuModel *model = cornu_resnet20();'
         cat "$1"
