@@ -1,8 +1,6 @@
 /* Values of a program that is partitioned, in the layouts that their readers want. */
 #include "partition_internal.h"
 
-#include <string.h>
-
 #include "../memory_internal.h"
 #include "../op_internal.h"
 #include "../ops/build.h"
@@ -11,7 +9,9 @@
 
 bool cornu__layout_equal(CornuLayout a, CornuLayout b)
 {
-    return !memcmp(a.cut, b.cut, sizeof a.cut);
+    for (int i = 0; i < CORNU_MAX_RANK; i++)
+        if (a.cut[i] != b.cut[i] || (a.cut[i] && a.blocks[i] != b.blocks[i])) return false;
+    return true;
 }
 
 bool cornu__layout_alike(CornuLayout a, CornuLayout b, int axis)

@@ -114,6 +114,9 @@ static const CornuLayoutRow gru_units[] = {   /* of two rows of biases */
 static const CornuLayoutRow kernels[] = { { "cut/.*kernel", { NULL, "model" } }, { 0 } };
 static const CornuLayoutRow recurrent[] = { { "recurrent_kernel", { NULL, "model" } }, { 0 } };
 static const CornuLayoutRow of_input[] = { { "cell/kernel", { NULL, "model" } }, { 0 } };
+static const CornuLayoutRow joined[] = {   /* both directions' units side by side, then rows */
+    { "recurrent_kernel", { NULL, "model" } }, { "dense.*kernel", { "model" } }, { 0 }
+};
 static const CornuLayoutRow rows[] = { { "recurrent_kernel", { "model" } }, { 0 } };
 static const CornuLayoutRow filters[] = {
     { "cut/.*kernel", { NULL, NULL, NULL, "model" } }, { "cut/.*bias", { "model" } }, { 0 }
@@ -140,7 +143,7 @@ static const Case cases[] = {
     { "recurrent kernel", lstm, recurrent }, { "input's kernel", gru, of_input },
     { "rows", lstm, rows },                  { "rows of gru", gru, rows },
     { "rows of simple_rnn", simple_rnn, rows }, { "both axes", lstm, both },
-    { "along both", gru, together },
+    { "along both", gru, together },         { "rows of both ways", both_ways, joined },
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
