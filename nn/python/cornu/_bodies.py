@@ -118,8 +118,12 @@ def inputs_of(shape):
 
 def outputs_of(made):
     """What Model takes as outputs of what a call returned: one, a list or a dictionary."""
-    if isinstance(made, (Tensor, dict)):
+    if isinstance(made, Tensor):
         return made
+    if isinstance(made, dict):
+        if all(isinstance(value, Tensor) for value in made.values()):
+            return made
+        made = {key: made[key] for key in sorted(made)}     # as form_of has it
     tensors = []
     flat(made, tensors)
     return tensors

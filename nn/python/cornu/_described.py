@@ -41,6 +41,7 @@ def snake_case(name):
 def plain(value):
     """A value as JSON has it: objects as Keras' {"class_name", "config"}, arrays as lists."""
     if isinstance(value, Described) and not value.is_own:
+        value.refuse_overridden(*value.computed)
         return value.to_dict()
     if hasattr(value, "dtype") and hasattr(value, "tolist"):
         return value.tolist()
@@ -88,6 +89,7 @@ class Described:
 
     class_name = None
     is_own = False      # of a class that the program wrote and the library calls
+    computed = ()       # methods that the library's models do not call, whose overriding is refused
     field_names = ()
 
     def __init__(self, *args, **kwargs):
@@ -104,6 +106,23 @@ class Described:
 
     def __getattr__(self, name):
         return missing_attribute(self, name)
+
+    @classmethod
+    def overridden(cls, *names):
+        """Those that the program's subclass of a class of the library defines itself."""
+        below = cls.__mro__[:next((i for i, kind in enumerate(cls.__mro__)
+                                   if "description" in vars(kind)), 0)]
+        return [name for name in names if any(name in vars(kind) for kind in below)]
+
+    @classmethod
+    def refuse_overridden(cls, *names):
+        """The library computes these, and would not call the program's."""
+        found = cls.overridden(*names)
+        if found:
+            raise NotImplementedError(
+                "%s overrides %s of %s, which the library computes: subclass the base class, and "
+                "hold the %s as an attribute" % (cls.__name__, " and ".join(found), cls.class_name,
+                                                 cls.class_name))
 
     def to_dict(self):
         """Keras' {"class_name", "config"}."""
@@ -130,15 +149,15 @@ class OwnCalled(Described):
     """An object of a class of the library, or of the program's own, which is called."""
 
     def __init__(self, *args, **kwargs):
-        if not self.is_own:
+        if self.class_name is not None:
             super().__init__(*args, **kwargs)
 
     @property
     def is_own(self):
-        return self.class_name is None
+        return self.class_name is None or bool(self.overridden("__call__"))
 
     def get_config(self):
-        if self.is_own:
+        if self.class_name is None:
             raise NotImplementedError("%s has no get_config" % type(self).__name__)
         return super().get_config()
 

@@ -52,6 +52,11 @@ class Model(Trained, Configured, Weighted):
             return
         if inputs is None or outputs is None:
             raise TypeError("Model takes inputs and outputs, or is subclassed with a method call")
+        if type(self).call is not Model.call:
+            raise NotImplementedError(
+                "%s overrides call of a model that is made of inputs and outputs, which the library "
+                "computes: call super().__init__() without them, and hold that model as an "
+                "attribute" % type(self).__name__)
         config = struct("CornuModelConfig", name=name or unique_name("functional"))
         tensors = self._set_tensors(config, "input", inputs)
         tensors += self._set_tensors(config, "output", outputs)
@@ -135,8 +140,8 @@ class Model(Trained, Configured, Weighted):
         """Makes the functional model of one layer, the body, of symbolic inputs."""
         config = struct("CornuModelConfig", name=self.name)
         tensors = self._set_tensors(config, "input", inputs)
-        made = outputs_of(self._body._called([inputs], {}))
-        tensors += self._set_tensors(config, "output", made)
+        made = self._body._called([inputs], {})
+        tensors += self._set_tensors(config, "output", outputs_of(made))
         self._begin(lib.cornu_model_from(ctypes.byref(config)), keep=True)
         self._tensors, self._form = tensors, form_of(made)
         self._compile_known()
@@ -438,6 +443,10 @@ class Sequential(Model):
     _begun = None           # the Input
 
     def __init__(self, layers=None, name=None):
+        if type(self).call is not Model.call:
+            raise NotImplementedError(
+                "%s overrides call of Sequential, which the library computes: subclass Model, and "
+                "hold the Sequential as an attribute" % type(self).__name__)
         self._pending, self._owned = name or unique_name("sequential"), None
         self._waiting, self._shaped, self._added = [], False, []
         self._reset()

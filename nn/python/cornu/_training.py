@@ -93,6 +93,8 @@ class Trained(Stepped):
                   "steps_per_execution": int(steps_per_execution), "jit_compile": jit_compile,
                   "auto_scale_loss": bool(auto_scale_loss), "gradient_norm": bool(gradient_norm),
                   "debug_nans": bool(debug_nans)}
+        if isinstance(optimizer, Optimizer) and not self._overrides("train_step"):
+            optimizer.refuse_overridden("apply", "apply_gradients")
         step = self._make_step(no_optimizer, loss is None)
         with own:
             self._compile(config, device, step)

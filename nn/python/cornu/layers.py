@@ -35,6 +35,12 @@ def _class_of(record):
     return None
 
 
+# What layers of Keras call of themselves, and the library does not.
+_COMPUTED = {"call", "build", "convolution_op", "_compute_attention", "_compute_attention_mask",
+             "_masked_softmax", "_calculate_scores", "_apply_scores", "compute_mask",
+             "get_initial_state"}
+
+
 class BuiltIn(Described, Layer):
     """A layer of the library, by its arguments."""
 
@@ -42,7 +48,7 @@ class BuiltIn(Described, Layer):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        own = {"call", "build"} & set(vars(cls))
+        own = _COMPUTED & set(vars(cls))
         if own and cls.class_name is not None:
             raise NotImplementedError(
                 "%s overrides %s of %s, which the library computes: subclass Layer, and hold the "

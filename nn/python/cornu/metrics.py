@@ -13,12 +13,14 @@ from ._operators import operate
 from ._stateless import StatelessMetric
 from ._surface.missing import add_aliases, getter
 from ._surface.registry import add_functions, add_registry
-from ._values import Array, current, to_array
+from ._values import Array, Value, current, to_array
 
 
 class Metric(StatelessMetric, Described):
     """The base of all metrics. Your own make variables by add_weight in __init__ and define
     update_state(y_true, y_pred, sample_weight=None) and result()."""
+
+    computed = ("update_state", "result", "reset_state")
 
     _made, _states, _device, _epoch, _pending = None, None, None, 0, None
 
@@ -131,6 +133,8 @@ class _Total(Metric):
 
     def update_state(self, values, sample_weight=None):
         """Adds values, an array or a scalar, each with its weight."""
+        if isinstance(values, (list, tuple)) and any(isinstance(v, Value) for v in values):
+            values = operate("stack", list(values))
         recording = recording_of([values, sample_weight])
         if recording is None:
             values = np.asarray(to_array(values), np.float32)

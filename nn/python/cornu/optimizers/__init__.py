@@ -160,6 +160,7 @@ class Optimizer(ByHand, Described):
 
     _model = None        # a weak reference to the model that is compiled with it
     description = {"fields": []}
+    computed = ("update_step",)
 
     @classmethod
     def _of(cls, name):
