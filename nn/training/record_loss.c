@@ -57,14 +57,17 @@ CornuStatus cornu__track(CornuModel *model, CornuTracked *tracked, const char *n
 }
 
 /* A loss of the whole batch, broadcast to per-row values. That of a microbatch is a part of it,
- * which its rows have among them for all rows. */
+ * which its rows, on all shards, have among them for all rows. */
 static CornuTensor *per_row(const CornuStep *step, CornuTensor *loss, const CornuMetricCall *call)
 {
     const int64_t rows = cornu_tensor_shape(call->valid).extent[0];
-    if (step->microbatched)
+    loss = cornu_op_all_reduce(loss);
+    if (step->microbatched) {
+        CornuTensor *count = cornu_op_convert(cornu_op_all_reduce(step->count), CORNU_F32);
         loss = cornu_op_multiply(loss, cornu_op_divide(cornu_op_convert(step->total, CORNU_F32),
-                                                       cornu_op_convert(step->count, CORNU_F32)));
-    return cornu_op_broadcast(cornu_op_all_reduce(loss), cornu_shape(rows));
+                                                       count));
+    }
+    return cornu_op_broadcast(loss, cornu_shape(rows));
 }
 
 /* A mean over steps, without those that the optimizer skips because gradients of a scaled loss are

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <math.h>
 
 #include "../../../models/models.h"
 #include "../../../device/status_internal.h"
@@ -435,6 +436,48 @@ static void other_ranks_resume(void **state)
     assert_int_equal(system(command), 0);
 }
 
+/* ---- Losses ---- */
+
+/* The losses of two epochs of 17 rows in batches of 8: the last has a row of one shard alone. */
+static void losses_on(CornuStrategy *strategy, double to[2])
+{
+    enum { FEW = 17, FEATURES = 6 };
+    float x[FEW * FEATURES], y[FEW];
+    for (int i = 0; i < FEW * FEATURES; i++) x[i] = (float)(i * 7 % 11) / 11.0f;
+    for (int i = 0; i < FEW; i++) y[i] = (float)(i % 5);
+    cornu_set_random_seed(7);
+    CornuModel *model = cornu_sequential(.input_shape = { FEATURES });
+    cornu_model_add(model, cornu_dense(8, .kernel_regularizer = cornu_l2(0.1)));
+    cornu_model_add(model, cornu_dense(1));
+    if (strategy) cornu_scope_enter(strategy);
+    assert_int_equal(cornu_compile(model, .loss = CORNU_MEAN_SQUARED_ERROR), CORNU_OK);
+    if (strategy) cornu_scope_leave();
+    CornuHistory *history = cornu_fit(
+        model, .x = cornu_array(x, CORNU_F32, FEW, FEATURES),
+        .y = cornu_array(y, CORNU_F32, FEW, 1),
+        .batch_size = 8, .epochs = 2, .no_shuffle = true, .verbose = CORNU_SILENT);
+    if (!history) fail_msg("%s", cornu_error_message());
+    for (int i = 0; i < 2; i++) to[i] = cornu_history_get(history, "loss", i);
+    cornu_history_free(history);
+    cornu_model_free(model);
+    cornu_strategy_free(strategy);
+}
+
+static void penalties_count_once(void **state)
+{
+    (void)state;
+    double whole[2], of[2];
+    losses_on(NULL, whole);
+    for (int shards = 1; shards <= 4; shards *= 2) {
+        losses_on(cornu_pipeline_parallel(.stages = 2, .microbatches = 2, .num_shards = shards),
+                  of);
+        for (int i = 0; i < 2; i++)
+            if (!(fabs(of[i] - whole[i]) <= 1e-5 * whole[i]))
+                fail_msg("%d shards, epoch %d: loss %.9g, %.9g without a pipeline", shards, i,
+                         of[i], whole[i]);
+    }
+}
+
 /* ---- Failures ---- */
 
 static CornuStatus spoil(CornuProcesses *processes)
@@ -560,6 +603,7 @@ int main(void)
 {
     make_data();
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(penalties_count_once),
         cmocka_unit_test(replicas_agree), cmocka_unit_test(layouts_agree),
         cmocka_unit_test(more_ranks_agree), cmocka_unit_test(slices_agree),
         cmocka_unit_test(accumulated_steps_agree), cmocka_unit_test(ranks_have_their_part),
