@@ -6,6 +6,7 @@
  * alone, so that results do not depend on how the shards are distributed. A table with a sparse
  * gradient, and a weight that a mesh cuts, is a bucket by itself and stays where it is.
  */
+#include "../../tensor/tensor_internal.h"
 #include "optimizer_internal.h"
 
 #include <stdio.h>
@@ -94,6 +95,29 @@ CornuStatus cornu__optimizer_pack(CornuOptimizer *optimizer)
                                       "weights");
     }
     return cornu_error_take();
+}
+
+/* By the order of its parts: another variable may have come to the address of a freed one. */
+static bool is_packed(const CornuOptimizer *optimizer, const CornuBucket *bucket)
+{
+    CornuVariable *const *w = optimizer->w + bucket->first;
+    const CornuVariable  *whole = w[0]->whole;
+    if (!whole || whole != bucket->weights || whole->segment_count != bucket->count) return false;
+    for (int i = 0; i < bucket->count; i++)
+        if (whole->segments[i].part != w[i]) return false;
+    return true;
+}
+
+CornuStatus cornu__optimizer_check_packed(const CornuOptimizer *optimizer)
+{
+    for (int b = 0; b < optimizer->bucket_count; b++) {
+        const CornuBucket *bucket = &optimizer->buckets[b];
+        if (!cornu__is_alone(bucket) && !is_packed(optimizer, bucket))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: apply: another optimizer was built for %s "
+                               "since; expected one optimizer for each weight", optimizer->name,
+                               cornu_variable_name(optimizer->w[bucket->first]));
+    }
+    return CORNU_OK;
 }
 
 CornuStatus cornu__optimizer_pack_slots(CornuOptimizer *optimizer, int slot, const char *name)

@@ -431,7 +431,8 @@ CornuStatus cornu__optimizer_build_empty(CornuOptimizer *optimizer, CornuDevice 
 
 CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count)
 {
-    if (optimizer->variables) return CORNU_OK;
+    if (optimizer->variables)
+        return optimizer->kind->composite ? CORNU_OK : cornu__optimizer_pack(optimizer);
     if (count < 1)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: no weights to train, expected at least one",
                            optimizer->name);

@@ -106,7 +106,8 @@ const char *cornu_optimizer_name(const CornuOptimizer *optimizer);
 /* ---- For custom loops; cornu_compile and fit do this for a model ---- */
 
 /* Creates the optimizer's variables for weights w[0 … count), f32, once; it owns them. The weights
- * are packed (cornu_variable_pack), by layer: record graphs that read them after this. */
+ * are packed (cornu_variable_pack), by layer: record graphs that read them after this. Once more it
+ * packs them again, where another optimizer was built for some of them since. */
 CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count);
 
 /* The number of its variables: the iteration, the learning rate, the slots. 0 before build. */

@@ -188,6 +188,8 @@ void cornu__optimizer_divide(CornuOptimizer *optimizer);
 /* Packs the weights of each bucket unless they still are packed; graphs are recorded after this.
  * Another optimizer that trains some of them repacks them. */
 CornuStatus cornu__optimizer_pack(CornuOptimizer *optimizer);
+/* CORNU_ERR_ARGUMENT if they have been packed otherwise since, as by another optimizer. */
+CornuStatus cornu__optimizer_check_packed(const CornuOptimizer *optimizer);
 
 /* Copies patterns of paths, POSIX extended expressions, up to the first NULL: the argument of this
  * name. For one that is none frees the optimizer and returns NULL with a pending error. */

@@ -558,6 +558,7 @@ CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: apply comes after build", optimizer->name);
     if (optimizer->kind->composite)
         return optimizer->kind->composite->apply(optimizer, graph, gradients);
+    CORNU__TRY(cornu__optimizer_check_packed(optimizer));
     cornu_graph_scope(graph, optimizer->name);
     const Gradients of_buckets = packed(optimizer, gradients);
     CornuStatus     status = of_buckets.g ? apply(optimizer, graph, &of_buckets)

@@ -241,6 +241,36 @@ class Steps(unittest.TestCase):
         return float(model.first.weights[0].numpy()[0, 0]), float(
             model.second.weights[0].numpy()[0, 0])
 
+    def test_optimizers_of_layers(self):
+        """Each layer has its own; that of compile is not used."""
+        class Own(cornu.Model):
+            def __init__(self):
+                super().__init__()
+                self.parts = [L.Dense(1, use_bias=False, kernel_initializer="ones")
+                              for _ in range(2)]
+                self.own = [cornu.optimizers.SGD(rate) for rate in (0.25, 0.5)]
+
+            def call(self, x):
+                return self.parts[1](self.parts[0](x))
+
+            def train_step(self, data):
+                x, _ = data
+                for part, optimizer in zip(self.parts, self.own):
+                    with cornu.GradientTape() as tape:
+                        loss = ops.sum(part(x))
+                    weights = part.trainable_weights
+                    optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+                return {"loss": loss}
+        for built in (False, True):
+            model, x = Own(), np.ones((1, 1), "float32")
+            model(x)
+            for part, optimizer in zip(model.parts, model.own):
+                if built:
+                    optimizer.build(part.trainable_weights)
+            model.compile("sgd", "mse")
+            model.fit(x, x, epochs=2, verbose=0)
+            self.assertEqual([float(p.weights[0].numpy()[0, 0]) for p in model.parts], [0.5, 0.0])
+
     def test_some_of_the_weights(self):
         """The other part decays by its average alone. Both have one name."""
         for compile_with in (True, False):

@@ -153,12 +153,16 @@ class OwnStep:
         setattr(self.struct, "xs" if what == "input" else "ys", len(arrays))
         return arrays
 
+    def takes_as(self, other):
+        """Data in the same forms, which another step was given."""
+        self.forms, self.struct.xs, self.struct.ys = other.forms, other.struct.xs, other.struct.ys
+
     def _begin(self, pointer):
         model, call = self._model(), pointer.contents
         if model is None:
             raise ReferenceError("the model of this step is gone")
         recording = Step(call, self)
-        recording.device_owner = self
+        recording.device_owner, recording.model = self, model
         if recording.shards > 1:
             raise NotImplementedError("%s: a step of its own in Python on a device of %d shards, "
                                       "expected one" % (model.name, recording.shards))

@@ -55,10 +55,20 @@ class Trained(Stepped):
         """The step that is being recorded applies the optimizer to some of the weights."""
         self._trains_parts = False      # until it is compiled so
 
+    def leave_to_others(self, variables):
+        """The step that is being recorded has another optimizer for these: a weight has one."""
+        own = {w._native() for w in self.trainable_weights} \
+            if self.optimizer._model_of() is self else ()
+        if any(v._native() in own for v in variables):
+            self.train_parts()
+            raise Again()
+
     def _compile_for_parts(self):
         if self._trains_parts is False:
+            step = self._own_step
             self._trains_parts, self.optimizer._model = True, None
             Trained.compile(self, **self._again)
+            self._own_step.takes_as(step)
 
     # ---- Compiling ----
 

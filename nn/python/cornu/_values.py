@@ -199,6 +199,8 @@ class Recording:
     of: the function that is recorded, whose `sequential` says whether statements run in order
     """
 
+    model = None    # whose step it is
+
     def __init__(self, device, counter=None, lazy=False, tried=(), of=None):
         self._device, self._owned, self._tried, self._of = device, None, tried, of
         self.kept, self._constants, self.placed = [], {}, []

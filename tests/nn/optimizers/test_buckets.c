@@ -76,6 +76,30 @@ static void expect_division(const Division *d, CornuDevice *device, int group_si
     cornu_optimizer_free(optimizer);
 }
 
+/* Of weights that another one was built for since nothing is updated. */
+static void a_weight_has_one_optimizer(void **state)
+{
+    (void)state;
+    CornuDevice    *device = made(cornu_device_open("cpu"));
+    CornuVariable  *w[2];
+    CornuOptimizer *first = made(cornu_sgd()), *second = made(cornu_sgd());
+    for (int i = 0; i < 2; i++)
+        w[i] = made(cornu_variable_create(device, cornu_type(CORNU_F32, 4), i ? "b" : "a"));
+    expect_ok(cornu_optimizer_build(first, w, 2));
+    expect_ok(cornu_optimizer_build(second, w, 1));
+    CornuGraph  *graph = made(cornu_graph_create(device));
+    CornuTensor *g[] = { cornu_read(graph, w[0]), cornu_read(graph, w[1]) };
+    expect_ok(cornu_optimizer_apply(second, graph, g));
+    assert_int_equal(cornu_optimizer_apply(first, graph, g), CORNU_ERR_ARGUMENT);
+    assert_string_equal(cornu_error_message(), "sgd: apply: another optimizer was built for a "
+                        "since; expected one optimizer for each weight");
+    cornu_graph_free(graph);
+    cornu_optimizer_free(first);
+    cornu_optimizer_free(second);
+    for (int i = 0; i < 2; i++) cornu_variable_free(w[i]);
+    cornu_device_close(device);
+}
+
 static void whole_layers_fill_buckets_from_the_end(void **state)
 {
     (void)state;
@@ -341,6 +365,7 @@ static void models_do_not_depend_on_the_division(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_weight_has_one_optimizer),
         cmocka_unit_test(whole_layers_fill_buckets_from_the_end),
         cmocka_unit_test(they_are_updated_as_one),
         cmocka_unit_test_setup_teardown(models_do_not_depend_on_the_division, files_begin,

@@ -13,6 +13,7 @@ from .._values import Again, Compiled, Recording, Same, Value, current, kept, to
 from .._stateless import StatelessOptimizer
 from .._surface.missing import getter
 from .._surface.registry import add_registry
+from ..errors import ArgumentError
 from . import schedules
 
 
@@ -21,6 +22,7 @@ class ByHand(StatelessOptimizer):
 
     _own = None          # the library's optimizer, of an object that no model is compiled with
     _built = ()          # its variables, and their addresses
+    _packed_for = None   # the step for which it packed them again
     _iterations = None
 
     def _optimizer(self):
@@ -89,6 +91,8 @@ class ByHand(StatelessOptimizer):
         return self._apply_arrays([to_array(g) for g in grads], variables)
 
     def _apply_in(self, recording, grads, variables):
+        if self._model_of() is None and recording.model is not None:
+            recording.model.leave_to_others(variables)
         if not self.built:
             for variable in variables:
                 variable._read(recording)
@@ -109,7 +113,14 @@ class ByHand(StatelessOptimizer):
                            ", ".join(v.path for v in variables[:3]), users_line()))
         tensors = [recording.value(grads[place[address]]).pointer for address in order]
         given = (ctypes.c_void_p * len(tensors))(*tensors)
-        lib.cornu_optimizer_apply(self._optimizer(), recording.pointer, given)
+        try:
+            lib.cornu_optimizer_apply(self._optimizer(), recording.pointer, given)
+        except ArgumentError:
+            if recording.model is None or self._packed_for is recording.device_owner:
+                raise
+            self._packed_for = recording.device_owner   # another optimizer packed them since
+            lib.cornu_optimizer_build(self._optimizer(), None, 0)
+            raise Again() from None
         recording.kept.append(self._own or self._model_of()._owned)
 
     def _apply_arrays(self, arrays, variables):
