@@ -53,10 +53,10 @@ def run(name):
 
 def needs_tensorflow(name):
     """Programs with its tape; and with states that outlast a batch, which predict of Keras on JAX
-    forgets."""
+    forgets; and those that say so."""
     with open(os.path.join(HERE, name + ".py"), encoding="utf-8") as file:
         text = file.read()
-    return "GradientTape" in text or "stateful=True" in text
+    return any(mark in text for mark in ("GradientTape", "stateful=True", "on TensorFlow"))
 
 
 def side(which, names, backend="jax"):

@@ -1,5 +1,5 @@
 """Attention over the edges of a graph, with segment sums; a model with steps of its own, for
-indices of nodes."""
+indices of nodes. Its segments are those of Keras on TensorFlow, whose number is found by itself."""
 
 import numpy as np
 from harness import data, keras, report
