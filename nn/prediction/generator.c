@@ -90,7 +90,7 @@ static bool record(CornuTokenGenerator *g, Program *program, CornuPast *past)
     program->tokens = cornu_graph_input(graph, tokens);
     program->position = past->position = cornu_graph_input(graph, cornu_type(CORNU_I32, g->batch));
     program->count = cornu_graph_input(graph, cornu_type(CORNU_I32, g->batch));
-    if (program->steps > 1) {
+    if (program->steps > 1 || g->most == 1) {   /* first tokens may be one step at a time */
         past->count = program->count;
         past->valid = valid_steps(program, tokens.shape);
     }
@@ -437,6 +437,7 @@ static CornuStatus next(CornuTokenGenerator *g, CornuArray tokens, CornuArray to
                                "expected cornu_generator_begin before");
         if (cornu_array_get(tokens, b) == -1.0) g->tokens[b] = -1;
         else CORNU__TRY(read_token(tokens, b, &g->tokens[b]));
+        g->count[b] = g->tokens[b] >= 0;
     }
     if (g->windowed) return next_in_windows(g, to);
     for (int64_t b = 0; b < g->batch; b++)

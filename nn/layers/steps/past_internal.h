@@ -5,7 +5,7 @@
  * and values, the state of a recurrence, the last inputs of a convolution. States are made in the
  * order of the calls, which is the same in each program of the generator.
  *
- * T is 1 and all steps count; or `begins`, so that there are no earlier steps; or there is no
+ * T is 1; or `begins`, so that there are no earlier steps; or there is no
  * window. With a window no sequence has more steps than that.
  */
 #ifndef CORNU_NN_LAYERS_PAST_INTERNAL_H

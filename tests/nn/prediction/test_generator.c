@@ -234,6 +234,52 @@ static void more_tokens_than_the_input_has(void **state)
     cornu_model_free(model);
 }
 
+/* Sequences of unequal lengths, read by programs of one step: a shorter
+ * one keeps its state while the longer ones are read. */
+static CornuModel *of_steps(int i, int64_t steps)
+{
+    CornuSymbol *tokens = cornu_input(.shape = { steps }), *x = causal_embedded(tokens);
+    cornu_set_random_seed(3);
+    if (i < CASES) return causal_model(i, steps, NULL);
+    if (i > CASES) return causal_predicting(tokens, masked(tokens));
+    return causal_predicting(tokens, cornu_call(cornu_simple_rnn(CHANNELS,
+                                                                 .return_sequences = true), x));
+}
+
+static void inputs_of_one_step(void **state)
+{
+    (void)state;
+    static float next[ROWS][VOCABULARY], whole[STEPS][VOCABULARY];
+    int32_t      all[STEPS];
+    for (int t = 0; t < STEPS; t++) all[t] = (3 * t + t / 7) % VOCABULARY;
+    for (int i = CAUSAL_LSTM; i <= CASES + 1; i++) {
+        if (i == CAUSAL_MIXED) continue;   /* a window of one token */
+        const CornuArray primes[] = { cornu_array(all, CORNU_I32, 2),
+                                      cornu_array(all, CORNU_I32, 7),
+                                      cornu_array(all, CORNU_I32, 1) };
+        const CornuArray to = cornu_array(next, CORNU_F32, ROWS, VOCABULARY);
+        CornuModel      *model = of_steps(i, 1), *longer = of_steps(i, STEPS);
+        expect_ok(cornu_model_copy_weights(longer, model));
+        expect_ok(cornu_predict_on_batch(longer, cornu_array(all, CORNU_I32, 1, STEPS),
+                                         cornu_array(whole, CORNU_F32, 1, STEPS, VOCABULARY)));
+        CornuTokenGenerator *generator = cornu_generator(model, ROWS);
+        int32_t read[ROWS] = { 2, 7, 1 }, given[ROWS];
+        expect_ok(cornu_generator_begin(generator, primes, to));
+        for (int n = 0; n < 20; n++) {
+            for (int b = 0; b < ROWS; b++) {
+                given[b] = b == 1 && n >= 10 ? -1 : all[read[b]];   /* it has ended */
+                for (int v = 0; v < VOCABULARY && (b != 1 || n <= 10); v++)
+                    assert_float_equal(next[b][v], whole[read[b] - 1][v], 1e-5);
+                read[b] += given[b] >= 0;
+            }
+            expect_ok(cornu_generator_next(generator, cornu_array(given, CORNU_I32, ROWS), to));
+        }
+        cornu_generator_free(generator);
+        cornu_model_free(longer);
+        cornu_model_free(model);
+    }
+}
+
 /* ---- Memory ---- */
 
 static void next_allocates_nothing(void **state)
@@ -266,6 +312,7 @@ int main(void)
         cmocka_unit_test(masks_skip_steps),
         cmocka_unit_test(threads_give_the_same_bits),
         cmocka_unit_test(more_tokens_than_the_input_has),
+        cmocka_unit_test(inputs_of_one_step),
         cmocka_unit_test(next_allocates_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
