@@ -31,7 +31,7 @@ typedef struct {
     CornuCText  functions;    /* definitions, each before its first call */
     uint64_t    math;         /* the functions of <math.h> that are called, by bits of their rows */
     unsigned    helpers;      /* the helpers that are called, likewise */
-    char      **names;        /* of functions */
+    char      **names;        /* of what is at file scope, without the helpers */
     int         name_count, name_space;
 } CornuCSource;
 
@@ -42,6 +42,12 @@ void cornu__c_prelude(const CornuCSource *source, CornuCText *to);
 
 /* `text` as an identifier, characters that cannot be in one being "_"; not a word of C or C++. */
 void cornu__c_identifier(char *to, size_t size, const char *text);
+
+/* Puts "_n" after the first `length` characters of a name, or after fewer so that it fits. */
+void cornu__c_number_name(char *name, size_t size, size_t length, int n);
+
+/* Makes a name of file scope, PREFIX_LAYER, one that nothing else has: PREFIX_LAYER_2. */
+CornuStatus cornu__c_take_name(CornuCSource *source, char *name, size_t size);
 
 /* The C type of a dtype, NULL if there is none. */
 const char *cornu__c_type(CornuDtype dtype);

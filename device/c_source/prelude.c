@@ -125,6 +125,17 @@ static void print_template(CornuCText *to, const CornuCSource *source, const cha
     }
 }
 
+bool cornu__c_is_helper(const CornuCSource *source, const char *name)
+{
+    const size_t length = strlen(source->prefix);
+    char         called[80];
+    if (strncmp(name, source->prefix, length) != 0) return false;
+    snprintf(called, sizeof called, " P%s(", name + length);
+    for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++)
+        if (strstr(helpers[i], called)) return true;
+    return false;
+}
+
 void cornu__c_prelude(const CornuCSource *source, CornuCText *to)
 {
     if (source->math) {

@@ -73,6 +73,14 @@ static CornuStatus check(const CornuProgram *p)
     return CORNU_OK;
 }
 
+static bool is_other_input(const CornuCSection *s, CornuValue v)
+{
+    const CornuProgram *p = s->program;
+    for (int i = 0; i < p->input_count; i++)
+        if (p->inputs[i] != v && !strcmp(s->labels[p->inputs[i]], s->labels[v])) return true;
+    return false;
+}
+
 /* "dense_kernel" of "w->dense_kernel"; "conv2d_12" of a value of the program. */
 static void name_value(CornuCSection *s, CornuValue v)
 {
@@ -92,10 +100,10 @@ static void name_value(CornuCSection *s, CornuValue v)
         for (const char *at = name; *at; at++)
             if (*at == '>' || *at == '.' || *at == '&') name = at + 1;
         snprintf(label, sizeof *s->labels, "%.*s", (int)strcspn(name, " [("), name);
-        for (int i = 0; i < p->values[v].index; i++)
-            if (!strcmp(s->labels[p->inputs[i]], label))
-                snprintf(label, sizeof *s->labels, "%.*s_%d", (int)strcspn(name, " [("), name, v);
     }
+    const size_t length = strlen(label);
+    for (int n = v; is_other_input(s, v); n++)
+        cornu__c_number_name(label, sizeof *s->labels, length, n);
 }
 
 CornuStatus cornu__c_section(CornuCSection *s, CornuCSource *source, CornuProgram *program,
@@ -205,18 +213,8 @@ static CornuStatus name_function(CornuCSource *source, const char *what, const c
 {
     char layer[64];
     cornu__c_identifier(layer, sizeof layer, *scope ? scope : "values");
-    for (int n = 1; n < INT32_MAX; n++) {
-        bool taken = false;
-        const char *under = *what ? "_" : "";
-        if (n == 1) snprintf(name, size, "%s_%s%s%s", source->prefix, what, under, layer);
-        else snprintf(name, size, "%s_%s%s%s_%d", source->prefix, what, under, layer, n);
-        for (int i = 0; i < source->name_count; i++) taken |= !strcmp(source->names[i], name);
-        if (!taken) break;
-    }
-    CORNU__TRY(cornu__reserve(&source->names, &source->name_space, source->name_count, 1,
-                              sizeof *source->names));
-    source->names[source->name_count] = cornu__copy_text(name);
-    return source->names[source->name_count++] ? CORNU_OK : CORNU_ERR_MEMORY;
+    snprintf(name, size, "%s_%s%s%s", source->prefix, what, *what ? "_" : "", layer);
+    return cornu__c_take_name(source, name, size);
 }
 
 /* What the op does, above its loops: "conv2d(x (1, 28, 28, 1), kernel (3, 3, 1, 32)) -> ...". */

@@ -197,4 +197,7 @@ void cornu__c_close_tiles(CornuCText *to, int64_t extent, int64_t tile);
 /* The macro of a b + c, "DIGITS_FMAF". */
 void cornu__c_fma(const CornuCCall *call, char *name, size_t size);
 
+/* Whether a helper may have this name (prelude.c). */
+bool cornu__c_is_helper(const CornuCSource *source, const char *name);
+
 #endif

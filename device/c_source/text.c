@@ -92,6 +92,30 @@ void cornu__c_identifier(char *to, size_t size, const char *text)
     if (taken && n + 1 < size) to[n++] = '_', to[n] = '\0';
 }
 
+void cornu__c_number_name(char *name, size_t size, size_t length, int n)
+{
+    char         suffix[16];
+    const size_t bytes = (size_t)snprintf(suffix, sizeof suffix, "_%d", n) + 1;
+    memcpy(name + (length + bytes <= size ? length : size - bytes), suffix, bytes);
+}
+
+static bool is_taken(const CornuCSource *source, const char *name)
+{
+    for (int i = 0; i < source->name_count; i++)
+        if (!strcmp(source->names[i], name)) return true;
+    return cornu__c_is_helper(source, name);
+}
+
+CornuStatus cornu__c_take_name(CornuCSource *source, char *name, size_t size)
+{
+    const size_t length = strlen(name);
+    for (int n = 2; is_taken(source, name); n++) cornu__c_number_name(name, size, length, n);
+    CORNU__TRY(cornu__reserve(&source->names, &source->name_space, source->name_count, 1,
+                              sizeof *source->names));
+    source->names[source->name_count] = cornu__copy_text(name);
+    return source->names[source->name_count++] ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
 const char *cornu__c_type(CornuDtype dtype)
 {
     switch (dtype) {

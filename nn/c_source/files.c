@@ -4,6 +4,17 @@
 #include "../../device/version.h"
 #include "c_source_internal.h"
 
+/* The headers that the files include, or that those include: with -I of the folder a header of such
+ * a name would be read in their place. */
+static const char *const headers[] = { "float", "limits", "math", "stddef", "stdint" };
+
+static bool is_of_c(const char *stem)
+{
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        if (!strcmp(stem, headers[i])) return true;
+    return false;
+}
+
 CornuStatus cornu__c_names(const char *path, const char *name, char prefix[CORNU_C_NAME],
                            char capitals[CORNU_C_NAME])
 {
@@ -15,6 +26,10 @@ CornuStatus cornu__c_names(const char *path, const char *name, char prefix[CORNU
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: expected the name of a file that ends in .c, "
                            "without quotes and backslashes", path);
     snprintf(stem, sizeof stem, "%.*s", (int)(length - 2), base);
+    if (is_of_c(stem))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: its header would stand in the place of C's "
+                           "<%s.h>, which it needs; expected another name than float.c, limits.c, "
+                           "math.c, stddef.c and stdint.c", path, stem);
     cornu__c_identifier(prefix, CORNU_C_NAME - 16, name ? name : stem);
     if (!*prefix || (name && strcmp(name, prefix) != 0))
         return cornu__fail(CORNU_ERR_ARGUMENT, "name \"%s\": expected an identifier of C, as "

@@ -37,14 +37,26 @@ static CornuType label_type(const CornuModel *model, int i, CornuType output)
     return output;
 }
 
-static void name_data(CornuCData *data, CornuType type, const char *letter, const char *name,
-                      int count)
+static bool is_earlier(const CornuCData *data, int i)
 {
-    char identifier[48];
+    for (int k = 0; k < i; k++)
+        if (!strcmp(data[k].name, data[i].name)) return true;
+    return false;
+}
+
+/* Data i of these: "x", or of several "x_tokens"; of names that are alike in C "x_tokens_2". */
+static void name_data(CornuCData *data, int i, int count, CornuType type, const char *letter,
+                      const char *name)
+{
+    char  identifier[48];
+    char *to = data[i].name;
+    data[i].type = type;
     cornu__c_identifier(identifier, sizeof identifier, name);
-    data->type = type;
-    if (count == 1) snprintf(data->name, sizeof data->name, "%s", letter);
-    else snprintf(data->name, sizeof data->name, "%s_%s", letter, identifier);
+    snprintf(to, sizeof data->name, "%s_%s", letter, *identifier ? identifier : "value");
+    if (count == 1) snprintf(to, sizeof data->name, "%s", letter);
+    const size_t length = strlen(to);
+    for (int n = 2; is_earlier(data, i); n++)
+        cornu__c_number_name(to, sizeof data->name, length, n);
 }
 
 static CornuStatus make_step(CornuCModel *c, CornuStepMode mode, int64_t rows, CornuStep **step,
@@ -57,14 +69,14 @@ static CornuStatus make_step(CornuCModel *c, CornuStepMode mode, int64_t rows, C
         CornuType type = types.inputs[i];
         if (types.rows_of[i] && cornu_dtype_is_float(type.dtype)) type.dtype = CORNU_I32;
         xs[i] = cornu_array_from(NULL, type);
-        name_data(&x[i], type, "x", cornu_model_input_name(c->model, i), types.input_count);
+        name_data(x, i, types.input_count, type, "x", cornu_model_input_name(c->model, i));
     }
     const bool trains = mode == CORNU_STEP_TRAIN;
     for (int i = 0; i < types.output_count; i++) {
         const CornuType type = trains ? label_type(c->model, i, types.outputs[i])
                                       : types.outputs[i];
         ys[i] = cornu_array_from(NULL, type);
-        name_data(&y[i], type, "y", cornu_model_output_name(c->model, i), types.output_count);
+        name_data(y, i, types.output_count, type, "y", cornu_model_output_name(c->model, i));
     }
     c->x_count = types.input_count;
     c->y_count = types.output_count;
@@ -218,6 +230,28 @@ static bool is_rate(const CornuCVariable *variable)
     return strstr(variable->name, "learning_rate") != NULL;
 }
 
+/* What the files define besides the layers' functions. */
+static CornuStatus take_names(CornuCModel *c)
+{
+    static const char *const names[] = { "weights", "trained", "predict", "state", "init", "step",
+                                         "save", "load" };
+    char name[160];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(name, sizeof name, "%s_%s", c->prefix, names[i]);
+        CORNU__TRY(cornu__c_take_name(&c->source, name, sizeof name));
+    }
+    for (int i = 0; i < c->variable_count; i++) {
+        CornuCVariable *v = &c->variables[i];
+        if (v->where == CORNU_C_WEIGHT) continue;
+        snprintf(name, sizeof name, "%s_%s%s", c->prefix, v->name,
+                 v->where == CORNU_C_STATE ? "_0" : "");   /* what it begins with */
+        CORNU__TRY(cornu__c_take_name(&c->source, name, sizeof name));
+        for (int k = 0; k < 2 && v->where == CORNU_C_CONSTANT; k++)
+            memcpy(v->at[k], name, sizeof name);
+    }
+    return CORNU_OK;
+}
+
 static void place_variables(CornuCModel *c)
 {
     for (int i = 0; i < c->variable_count; i++) {
@@ -230,9 +264,6 @@ static void place_variables(CornuCModel *c)
                      v->where == CORNU_C_WEIGHT ? weights[k]
                                                 : v->where == CORNU_C_STATE ? "state->" : "",
                      v->name);
-        if (v->where == CORNU_C_CONSTANT)
-            for (int k = 0; k < 2; k++)
-                snprintf(v->at[k], sizeof v->at[k], "%s_%s", c->prefix, v->name);
     }
 }
 
@@ -277,6 +308,7 @@ CornuStatus cornu__c_record(CornuCModel *c)
     CORNU__TRY(find_variables(c, &c->predict));
     if (trains) CORNU__TRY(find_variables(c, &c->train));
     place_variables(c);
+    CORNU__TRY(take_names(c));
     CORNU__TRY(write_function(c, &c->predict, ""));
     return trains ? write_function(c, &c->train, "step") : CORNU_OK;
 }

@@ -315,6 +315,10 @@ static void test_refusals(void **state)
                    "expected an identifier");
     expect_refused(plain(), (CornuCompileToCConfig){ .path = "model.o" }, CORNU_ERR_ARGUMENT,
                    "ends in .c");
+    expect_refused(plain(), (CornuCompileToCConfig){ .path = "math.c" }, CORNU_ERR_ARGUMENT,
+                   "<math.h>");
+    expect_refused(plain(), (CornuCompileToCConfig){ .path = "a/stdint.c", .name = "digits" },
+                   CORNU_ERR_ARGUMENT, "<stdint.h>");
     expect_refused(plain(), (CornuCompileToCConfig){ .path = "/nowhere/at/all/model.c" },
                    CORNU_ERR_FILE, "/nowhere/at/all");
     expect_refused(plain(), (CornuCompileToCConfig){ .train = true }, CORNU_ERR_ARGUMENT,
@@ -346,12 +350,71 @@ static void test_names_and_extents(void **state)
     cornu_model_free(model);
 }
 
+/* Names that are apart in the model and would be alike in C: of inputs and outputs, of layers and
+ * what the files define besides, and where long ones are cut. */
+#define LONG "a_name_of_a_layer_that_goes_on_and_on_until_it_is_cut_"
+static void test_names_alike(void **state)
+{
+    (void)state;
+    static const char *const inputs[] = { "to-kens", "to_kens", "\303\251", "\303\274",
+                                          LONG "1", LONG "2", "to_kens_2", "p" };
+    static const char *const outputs[] = { "weights", "predict", "trained", "init", "save", "y-1",
+                                           "y_1", LONG "3" };
+    enum { COUNT = sizeof inputs / sizeof *inputs };
+    CornuModelConfig config = { .unset = 0 };
+    char             path[FILES_PATH + 80], text[1 << 14];
+    NEEDS_COMPILER();
+    for (int i = 0; i < COUNT; i++) {
+        CornuSymbol *x = config.inputs[i] = cornu_input(.shape = { 4 }, .name = inputs[i]);
+        CornuSymbol *y = i ? cornu_call(cornu_add(), x, config.inputs[i - 1]) : x;
+        config.outputs[i] = cornu_call(cornu_dense(2, .activation = CORNU_TANH,
+                                                   .name = outputs[i]), y);
+    }
+    CornuModel *model = cornu_model_from(&config);
+    if (!model) fail_msg("%s", cornu_error_message());
+    snprintf(path, sizeof path, "%s/alike.c", folder);
+    expect_ok(cornu_compile_to_c(model, path));
+    compiles("cc -std=c99 -O1", "alike");
+    path[strlen(path) - 1] = 'h';
+    text[files_read(path, text, sizeof text - 1)] = '\0';
+    assert_non_null(strstr(text, "*x_to_kens, "));
+    assert_non_null(strstr(text, "*x_to_kens_2, "));
+    assert_non_null(strstr(text, "*x_to_kens_2_2, "));
+    assert_non_null(strstr(text, "*x_value, const float *x_value_2, "));
+    assert_non_null(strstr(text, "*y_y_1, float *y_y_1_2, "));
+    cornu_model_free(model);
+}
+
+/* Of a model that trains, a layer has the name of each function and of a helper. */
+static void test_names_of_functions(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "state", "step", "load", "save", "init", "row", "philox" };
+    NEEDS_COMPILER();
+    CornuModel *model = LAYERS(cornu_shape(4), cornu_dropout(0.5));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        expect_ok(cornu_model_add(model, cornu_dense(3, .activation = CORNU_TANH,
+                                                     .name = names[i])));
+    expect_ok(cornu_compile(model, .optimizer = cornu_adam(),
+                            .loss = cornu_loss("mean_squared_error")));
+    Compiled compiled = compiled_open("named", model, true, ROWS);
+    CornuType x, y;
+    types_of(model, 1, &x, &y);
+    void *data = make_data(x, 3);
+    compiled.init();
+    expect_predicts_alike(&compiled, model, data);
+    compiled_close(&compiled);
+    cornu_model_free(model);
+    free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_networks_predict), cmocka_unit_test(test_layers_train),
         cmocka_unit_test(test_optimizers_train), cmocka_unit_test(test_compilers_say_nothing),
         cmocka_unit_test(test_refusals),         cmocka_unit_test(test_names_and_extents),
+        cmocka_unit_test(test_names_alike),      cmocka_unit_test(test_names_of_functions),
     };
     return cmocka_run_group_tests(tests, files_begin, files_end);
 }
