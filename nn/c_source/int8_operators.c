@@ -166,6 +166,26 @@ static void print_pixel(CornuCText *to, const CornuInt8Window *w)
                    (long long)w->dilation_width, (long long)w->in_channels);
 }
 
+/* Adds to `sum` the pixel at `a` by tap (u, v) of filter f. */
+static void print_tap(CornuCText *to, const CornuInt8Conv *conv, int64_t channels)
+{
+    cornu__c_print(to, "const int8_t *const b = filter + ((f * %lld + u) * %lld + v) * %lld;\n",
+                   (long long)conv->window.height, (long long)conv->window.width,
+                   (long long)channels);
+    cornu__c_print(to, "for (ptrdiff_t k = 0; k < %lld; k++) "
+                   "sum += (uint32_t)(b[k] * (a[k] - %d));\n", (long long)channels,
+                   (int)conv->x_zero);
+}
+
+/* The output that `sum` is of, and the end of the loops over images, rows, columns and filters. */
+static void print_output(CornuCInt8 *c, const CornuInt8Conv *conv)
+{
+    cornu__c_print(&c->text, "out[(i * %lld + j) * %lld + f] = ",
+                   (long long)conv->window.out_width, (long long)conv->window.out_channels);
+    print_finish(c, conv, "sum");
+    close_loops(&c->text, 4);
+}
+
 /* Filters are (F, h, w, C), C those of a group; of depthwise ones (h, w, F). */
 static void write_windows(CornuCInt8 *c, const CornuLiteStep *step)
 {
@@ -189,17 +209,10 @@ static void write_windows(CornuCInt8 *c, const CornuLiteStep *step)
         cornu__c_print(to, "sum += (uint32_t)(filter[(u * %lld + v) * %lld + f] * (a[0] - %d));\n",
                        (long long)w->width, (long long)w->out_channels, (int)conv->x_zero);
     } else {
-        cornu__c_print(to, "const int8_t *const b = filter + ((f * %lld + u) * %lld + v) * "
-                       "%lld;\n", (long long)w->height, (long long)w->width, (long long)channels);
-        cornu__c_print(to, "for (ptrdiff_t k = 0; k < %lld; k++) "
-                       "sum += (uint32_t)(b[k] * (a[k] - %d));\n", (long long)channels,
-                       (int)conv->x_zero);
+        print_tap(to, conv, channels);
     }
     close_loops(to, 1);
-    cornu__c_print(to, "out[(i * %lld + j) * %lld + f] = ", (long long)w->out_width,
-                   (long long)w->out_channels);
-    print_finish(c, conv, "sum");
-    close_loops(to, 4);
+    print_output(c, conv);
 }
 
 /* An output is of the pixels of x from which a tap of the filter (F, h, w, C) leads to it. */
@@ -225,15 +238,9 @@ static void write_transpose_conv(CornuCInt8 *c, const CornuLiteStep *step)
     cornu__c_print(to, "const int8_t *const a = in + (p / %lld * %lld + q / %lld) * %lld;\n",
                    (long long)w->stride_height, (long long)w->in_width,
                    (long long)w->stride_width, (long long)w->in_channels);
-    cornu__c_print(to, "const int8_t *const b = filter + ((f * %lld + u) * %lld + v) * %lld;\n",
-                   (long long)w->height, (long long)w->width, (long long)w->in_channels);
-    cornu__c_print(to, "for (ptrdiff_t k = 0; k < %lld; k++) sum += (uint32_t)(b[k] * (a[k] - "
-                   "%d));\n", (long long)w->in_channels, (int)conv->x_zero);
+    print_tap(to, conv, w->in_channels);
     close_loops(to, 2);
-    cornu__c_print(to, "out[(i * %lld + j) * %lld + f] = ", (long long)w->out_width,
-                   (long long)w->out_channels);
-    print_finish(c, conv, "sum");
-    close_loops(to, 4);
+    print_output(c, conv);
 }
 
 static void write_fully_connected(CornuCInt8 *c, const CornuLiteStep *step)

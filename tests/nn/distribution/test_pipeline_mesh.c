@@ -18,6 +18,7 @@
 #include "../../../nn/cornu.h"
 #include "../../device/processes/results.h"
 #include "../callbacks/stopper.h"
+#include "kept.h"
 
 enum { ROWS = 40, BATCH = 16, CLASSES = 10, SIDE = 28, TIMES = 8, WORDS = 64, MICROBATCHES = 4 };
 
@@ -122,66 +123,10 @@ static CornuArray predictions_of(const Case *c)
 
 /* ---- Training ---- */
 
-static void keep(const char *name, const char *of, const void *data, size_t bytes)
-{
-    char what[80];
-    snprintf(what, sizeof what, "%s, %s", name, of);
-    result(what, data, bytes);
-}
-
-static CornuStatus keep_weights(const CornuModel *model, const char *name)
-{
-    for (int i = 0; i < cornu_model_weight_count(model); i++) {
-        const CornuWeight *w = cornu_model_weight(model, i);
-        void              *values = malloc(cornu_type_bytes(w->type));
-        const CornuStatus  status = cornu_weight_read(w, cornu_array_from(values, w->type));
-        if (!status) keep(name, w->path, values, cornu_type_bytes(w->type));
-        free(values);
-        if (status) return status;
-    }
-    return CORNU_OK;
-}
-
-static CornuStatus keep_slots(const CornuModel *model, const char *name)
-{
-    for (int i = 0; i < cornu_model_optimizer_variable_count(model); i++) {
-        const CornuVariable *v = cornu_model_optimizer_variable(model, i);
-        const CornuType      type = cornu_variable_host_type(v);
-        void                *values = malloc(cornu_type_bytes(type));
-        const CornuStatus    status = cornu_variable_read(v, cornu_array_from(values, type));
-        if (!status) keep(name, cornu_variable_name(v), values, cornu_type_bytes(type));
-        free(values);
-        if (status) return status;
-    }
-    return CORNU_OK;
-}
-
 static CornuStatus fit(CornuModel *model, const Case *c)
 {
-    double           values[4];
-    const CornuArray x = inputs_of(c), y = labels_of(c), predictions = predictions_of(c);
-    CornuHistory    *history = cornu_fit(model, .x = x, .y = y, .epochs = c->epochs,
-                                         .batch_size = BATCH, .verbose = CORNU_SILENT,
-                                         .validation_data = { .x = x, .y = y });
-    if (!history) return cornu_error_take();
-    static const char *const names[] = { "loss", "accuracy", "gradient_norm", "val_loss" };
-    for (int i = 0; i < 4; i++) {
-        values[i] = cornu_history_get(history, names[i], c->epochs - 1);
-        keep(c->name, names[i], &values[i], sizeof values[i]);
-    }
-    cornu_history_free(history);
-    CornuStatus status = keep_weights(model, c->name);
-    if (!status) status = keep_slots(model, c->name);
-    if (!status)
-        status = cornu_evaluate(model, .x = x, .y = y, .batch_size = BATCH,
-                                .verbose = CORNU_SILENT, .results = values);
-    if (!status) keep(c->name, "evaluation", values, 2 * sizeof *values);
-    if (!status)
-        status = cornu_predict(model, .x = x, .batch_size = BATCH, .verbose = CORNU_SILENT,
-                               .to = predictions);
-    if (!status)
-        keep(c->name, "predictions", predictions.data, cornu_type_bytes(predictions.type));
-    return status;
+    return keep_training(model, c->name, inputs_of(c), labels_of(c), c->epochs, BATCH,
+                         predictions_of(c));
 }
 
 /* The model's stages on the mesh, cut as cornu_default_layout says; the caller frees both. */
