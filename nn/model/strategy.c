@@ -99,42 +99,52 @@ static CornuStrategy *with_mesh(CornuStrategy *strategy, const CornuMesh *mesh, 
     return cornu__null();
 }
 
-CornuStrategy *cornu_model_parallel_from(const CornuModelParallelConfig *config)
+static CornuStrategy *open_parallel(const CornuParallelConfig *config, const char *name,
+                                    bool fully_sharded)
 {
-    CORNU__NEED_TO_MAKE(config);
-    if (!config->mesh.axes || !config->layout_map)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "model_parallel: %s is required",
-                                config->mesh.axes ? ".layout_map" : ".mesh");
-    if (cornu__fail_prefix(cornu_mesh_check(&config->mesh), "model_parallel")) return cornu__null();
-    CornuStrategy *strategy = create_strategy("model_parallel", config->iterations_per_loop);
-    if (!strategy) return NULL;
-    strategy = with_device(strategy, cornu_device_open(
-        config->device ? config->device : "cpu", .shards = cornu_mesh_size(&config->mesh, ~0u),
-        .threads = config->threads, .precision = config->precision,
-        .processes = config->processes, .shard_memory = config->shard_memory));
-    return with_mesh(strategy, &config->mesh, config->batch_dim_name, config->layout_map, false);
-}
-
-CornuStrategy *cornu_fully_sharded_from(const CornuFullyShardedConfig *config)
-{
-    CORNU__NEED_TO_MAKE(config);
-    if (cornu__fail_prefix(cornu_mesh_check(&config->mesh), "fully_sharded")) return cornu__null();
+    if (cornu__fail_prefix(cornu_mesh_check(&config->mesh), name)) return cornu__null();
     const char *device = config->device ? config->device : "cpu";
     const int   size = config->mesh.axes ? cornu_mesh_size(&config->mesh, ~0u) : 0;
     CornuMesh   mesh = config->mesh;
     int         shards = config->num_shards ? config->num_shards : size;
     if (size && shards != size)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "fully_sharded: .num_shards is %d, but the "
-                                ".mesh has %d", shards, size);
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .num_shards is %d, but the .mesh has %d",
+                                name, shards, size);
     if (shards == 0 && strcmp(device, "cpu") == 0) shards = cornu_process_count(config->processes);
-    CornuStrategy *strategy = create_strategy("fully_sharded", config->iterations_per_loop);
+    CornuStrategy *strategy = create_strategy(name, config->iterations_per_loop);
     if (!strategy) return NULL;
     strategy = with_device(strategy, cornu_device_open(
         device, .shards = shards, .threads = config->threads, .precision = config->precision,
         .processes = config->processes, .shard_memory = config->shard_memory));
+    if (!size && !fully_sharded) return strategy;   /* the shards share the rows by themselves */
     if (strategy && !size)
         mesh = (CornuMesh){ 1, { cornu_device_shards(strategy->device) }, { "batch" } };
-    return with_mesh(strategy, &mesh, config->batch_dim_name, config->layout_map, true);
+    return with_mesh(strategy, &mesh, config->batch_dim_name, config->layout_map, fully_sharded);
+}
+
+CornuStrategy *cornu_data_parallel_from(const CornuParallelConfig *config)
+{
+    CORNU__NEED_TO_MAKE(config);
+    if (config->layout_map || config->mesh.axes > 1)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "data_parallel: %s, which cornu_model_parallel "
+                                "takes", config->layout_map ? "a .layout_map is given"
+                                                            : "the .mesh has several axes");
+    return open_parallel(config, "data_parallel", false);
+}
+
+CornuStrategy *cornu_model_parallel_from(const CornuParallelConfig *config)
+{
+    CORNU__NEED_TO_MAKE(config);
+    if (!config->mesh.axes || !config->layout_map)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "model_parallel: %s is required",
+                                config->mesh.axes ? ".layout_map" : ".mesh");
+    return open_parallel(config, "model_parallel", false);
+}
+
+CornuStrategy *cornu_fully_sharded_from(const CornuParallelConfig *config)
+{
+    CORNU__NEED_TO_MAKE(config);
+    return open_parallel(config, "fully_sharded", true);
 }
 
 CornuStatus cornu__plan_stages(const CornuPipelineParallelConfig *config, CornuPipelinePlan *plan)

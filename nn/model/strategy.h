@@ -88,6 +88,36 @@ CornuMesh cornu_device_mesh_from(const CornuDeviceMeshConfig *config);
 #define cornu_device_mesh(...) \
     cornu_device_mesh_from(&(CornuDeviceMeshConfig){ .unset = 0, __VA_ARGS__ })
 
+/* Shards that share the rows of a batch; a mesh of them may cut the model as well. */
+typedef struct {
+    char                  unset;
+    int                   num_shards;          /* 1 to 1024; default the mesh's, else one a process
+                                                  on cpu, the profile's on tpu            */
+    CornuMesh             mesh;                /* default one axis, "batch", of num_shards */
+    const CornuLayoutRow *layout_map;          /* what the mesh cuts, up to a row without a
+                                                  pattern; default none                   */
+    const char           *batch_dim_name;      /* default "batch", else the mesh's first axis */
+    const char           *device;              /* default "cpu"; or "tpu", "tpu:v3-8"     */
+    int                   threads;             /* of this process; default as device.h    */
+    CornuPrecision        precision;           /* as device.h                             */
+    int64_t               iterations_per_loop; /* as above                                */
+    CornuProcesses       *processes;           /* as above                                */
+    int64_t               shard_memory;        /* as device.h                             */
+} CornuParallelConfig;
+
+/*
+ * Keras' DataParallel: each shard has the whole model and a part of the rows, and gradients are
+ * summed over all. A mesh has one axis; there is no layout map.
+ *
+ * Source: keras.distribution.
+ *
+ * Opens the device. NULL with a pending error, as cornu_device_open, and if num_shards is not the
+ * mesh's.
+ */
+CornuStrategy *cornu_data_parallel_from(const CornuParallelConfig *config);
+#define cornu_data_parallel(...) \
+    cornu_data_parallel_from(&(CornuParallelConfig){ .unset = 0, __VA_ARGS__ })
+
 /*
  * Keras' ModelParallel: the mesh cuts variables by a layout map (device/mesh/layout_map.h), and the
  * rows of a batch along one of its axes. Models are written, saved and loaded as without; the
@@ -100,24 +130,12 @@ CornuMesh cornu_device_mesh_from(const CornuDeviceMeshConfig *config);
  *     CORNU_SCOPE(parallel) cornu_compile(model, …);
  *
  * Source: keras.distribution.
+ *
+ * Opens the device, and fails, as cornu_data_parallel; .mesh and .layout_map are required.
  */
-typedef struct {
-    char                  unset;
-    CornuMesh             mesh;                /* required                                */
-    const CornuLayoutRow *layout_map;          /* required; a row without a pattern ends it */
-    const char           *batch_dim_name;      /* default "batch", else the mesh's first axis */
-    const char           *device;              /* default "cpu"; or "tpu", "tpu:v3-8"     */
-    int                   threads;             /* of this process; default as device.h    */
-    CornuPrecision        precision;           /* as device.h                             */
-    int64_t               iterations_per_loop; /* as above                                */
-    CornuProcesses       *processes;           /* as above                                */
-    int64_t               shard_memory;        /* as device.h                             */
-} CornuModelParallelConfig;
-
-/* Opens the device. NULL with a pending error, as cornu_device_open. */
-CornuStrategy *cornu_model_parallel_from(const CornuModelParallelConfig *config);
+CornuStrategy *cornu_model_parallel_from(const CornuParallelConfig *config);
 #define cornu_model_parallel(...) \
-    cornu_model_parallel_from(&(CornuModelParallelConfig){ .unset = 0, __VA_ARGS__ })
+    cornu_model_parallel_from(&(CornuParallelConfig){ .unset = 0, __VA_ARGS__ })
 
 /*
  * Fully sharded data parallelism (FSDP; stage 3 of ZeRO): as data parallelism, with the same bits,
@@ -136,27 +154,12 @@ CornuStrategy *cornu_model_parallel_from(const CornuModelParallelConfig *config)
  * the others.
  *
  * Sources: Rajbhandari et al., ZeRO, arXiv 1910.02054; Zhao et al., PyTorch FSDP, arXiv 2304.11277.
+ *
+ * Opens the device, and fails, as cornu_data_parallel.
  */
-typedef struct {
-    char                  unset;
-    int                   num_shards;          /* 1 to 1024; default the mesh's, else one a process
-                                                  on cpu, the profile's on tpu            */
-    CornuMesh             mesh;                /* default one axis, "batch", of num_shards */
-    const CornuLayoutRow *layout_map;          /* further cuts; default none              */
-    const char           *batch_dim_name;      /* default "batch", else the mesh's first axis */
-    const char           *device;              /* default "cpu"; or "tpu", "tpu:v3-8"     */
-    int                   threads;             /* of this process; default as device.h    */
-    CornuPrecision        precision;           /* as device.h                             */
-    int64_t               iterations_per_loop; /* as above                                */
-    CornuProcesses       *processes;           /* as above                                */
-    int64_t               shard_memory;        /* as device.h                             */
-} CornuFullyShardedConfig;
-
-/* Opens the device. NULL with a pending error, as cornu_device_open, and if num_shards is not the
- * mesh's. */
-CornuStrategy *cornu_fully_sharded_from(const CornuFullyShardedConfig *config);
+CornuStrategy *cornu_fully_sharded_from(const CornuParallelConfig *config);
 #define cornu_fully_sharded(...) \
-    cornu_fully_sharded_from(&(CornuFullyShardedConfig){ .unset = 0, __VA_ARGS__ })
+    cornu_fully_sharded_from(&(CornuParallelConfig){ .unset = 0, __VA_ARGS__ })
 
 /*
  * A pipeline: layers are dealt to stages, the rows of a batch to microbatches, and the stages train

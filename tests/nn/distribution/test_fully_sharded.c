@@ -185,9 +185,9 @@ static void bits_of_data_parallelism(void **state)
     (void)state;
     static Outcome plain, cut;
     for (const Case *c = cases; c < cases + CASES; c++) {
-        CornuStrategy *workers = cornu_multi_worker_strategy(
-            .num_shards = SHARDS, .device = c->device, .threads = 2);
-        if (train(c, workers, &plain) || train(c, sharded_on(c, NULL), &cut))
+        CornuStrategy *whole = cornu_data_parallel(.num_shards = SHARDS, .device = c->device,
+                                                   .threads = 2);
+        if (train(c, whole, &plain) || train(c, sharded_on(c, NULL), &cut))
             fail_msg("case %d: %s", (int)(c - cases), cornu_error_message());
         expect_same(c, &plain, &cut);
     }
@@ -259,8 +259,7 @@ static CornuStatus measure(CornuProcesses *processes)
     double         loss;
     CornuStrategy *strategy =
         fully ? cornu_fully_sharded(.processes = processes, .threads = 1)
-              : cornu_tpu_strategy(.target = &(CornuTpuTarget){ .device = "cpu" }, .threads = 1,
-                                   .num_shards = RANKS, .processes = processes);
+              : cornu_data_parallel(.processes = processes, .threads = 1);
     if (!strategy) return cornu_error_take();
     CornuDevice *device = cornu_strategy_device(strategy);
     CornuModel  *model = deep();
@@ -387,6 +386,12 @@ static void errors(void **state)
     expect_error(cornu_fully_sharded(.mesh = mesh, .batch_dim_name = "rows"),
                  "the mesh (batch=2, model=4) has no axis \"rows\" to deal the rows of a batch "
                  "over");
+    expect_error(cornu_data_parallel(.mesh = mesh),
+                 "data_parallel: the .mesh has several axes, which cornu_model_parallel takes");
+    expect_error(cornu_data_parallel(.layout_map = (CornuLayoutRow[]){ { 0 } }),
+                 "data_parallel: a .layout_map is given, which cornu_model_parallel takes");
+    expect_error(cornu_data_parallel(.mesh = cornu_device_mesh(.shape = { 2 }), .num_shards = 4),
+                 "data_parallel: .num_shards is 4, but the .mesh has 2");
     expect_error(cornu_fully_sharded(.num_shards = 2, .iterations_per_loop = -1),
                  "fully_sharded: .iterations_per_loop is -1, expected 1 to 2147483647");
     CornuDevice *device = cornu_device_open("cpu", .shards = 2);

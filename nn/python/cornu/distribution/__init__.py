@@ -109,7 +109,7 @@ class Distribution:
     """The base: what set_distribution takes. `device` is "cpu" or "tpu:v3-8"."""
 
     def __init__(self, layout_map, batch_dim_name, device, make="cornu_model_parallel_from",
-                 kind="CornuModelParallelConfig", **fields):
+                 kind="CornuParallelConfig", **fields):
         mesh, rows = layout_map.device_mesh, layout_map._table()
         config = struct(kind, layout_map=ctypes.addressof(rows) if mesh else None,
                         batch_dim_name=batch_dim_name, device=device, **fields)
