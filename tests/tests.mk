@@ -31,6 +31,7 @@
 #   make check-keras-applications ONLY='VGG16 Xception'   networks of keras.applications, beside Keras
 #   make check-keras-examples ONLY='generative_vae'   programs like Keras' examples, beside Keras
 #   make bench-keras-applications     their times and memory, beside Keras on TensorFlow and JAX
+#   make bench-keras-programs         trainings as users write them, at their sizes, beside the same
 #   make check-serve SECONDS=60       cornu serve with 64 connections, by wrk
 #   make check-faults                 failures of memory, disks, files and processes
 #   make check-mutants T=reduce       puts faults into copies of the code: tests must notice them
@@ -224,6 +225,11 @@ bench-keras-applications:
 	$(again) $(BUILD)/libcornu.so
 	@BUILD=$(BUILD) SIDES='$(SIDES)' $(PYTHON) tests/keras/bench_applications.py $(ONLY)
 
+bench-keras-programs:
+	$(again) $(BUILD)/libcornu.so
+	@CORNU_LIBRARY=$(abspath $(BUILD)/libcornu.so) PYTHONPATH=nn/python SIDES='$(SIDES)' \
+	    $(PYTHON) tests/keras/bench_programs.py $(ONLY)
+
 # ONNX' own tests of single nodes, in the package of the Python interpreter.
 check-onnx-nodes:
 	$(again) $(BUILD)/onnx_nodes
@@ -279,4 +285,4 @@ bench-peers: $(bench) $(BUILD)/libcornu.so
         check-mutants check-programs check-models check-processes check-processes-bits \
         check-kills check-tpu check-gpu check-keras-cases check-keras-random \
         check-embedded check-keras-applications check-keras-examples check-onnx-nodes check-tflite bench bench-peers \
-        bench-keras-applications check-serve check-int8
+        bench-keras-applications bench-keras-programs check-serve check-int8

@@ -2,23 +2,19 @@
 
     make bench-keras-applications [ONLY='VGG16 ResNet50'] [SIDES='cornu tensorflow'] PYTHON=...
 
-Each side is a process of its own on one and the same core, and they take turns: each loads the file
-and predicts for the first time, ROUNDS times; then each predicts a batch and trains a step on it,
-STEPS times in turn after one to warm up. A figure is the median, in seconds of the processor, which
-other work on the machine hardly changes; on one core that is what an idle machine needs. Memory is
-the largest resident set after all that, less that of the process before it loads the network.
+The sides take turns (sides.py): each loads the file and predicts for the first time, ROUNDS times;
+then each predicts a batch and trains a step on it, STEPS times in turn after one to warm up. A
+figure is the median. Memory is the largest resident set after all that, less that of the process
+before it loads the network.
 """
 
-import json
 import os
-import re
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
+
+from sides import Side, answer
 
 # The smallest of each family.
 NETWORKS = """VGG16 ResNet50 ResNet50V2 InceptionV3 InceptionResNetV2 Xception MobileNet MobileNetV2
@@ -45,69 +41,33 @@ class Keras:
         keras.utils.clear_session()
 
 
-def work(side, core):
-    """Answers each command on stdin with its processor time and this process' memory."""
-    os.sched_setaffinity(0, {core})
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)     # what libraries print
-    if side == "cornu":
-        from cornu_library import Cornu as Model
-    else:
-        os.environ.update(KERAS_BACKEND=side, JAX_PLATFORMS="cpu", TF_CPP_MIN_LOG_LEVEL="3")
-        import keras                                                         # noqa: F401
-        Model = Keras
-    model = None
-    for line in sys.stdin:
-        task = json.loads(line)
-        if task["do"] == "load":
-            if model:
-                model.free()
-            random = np.random.default_rng(1)
-            x = random.uniform(-1, 1, (ROWS, *task["shape"])).astype(np.float32)
-            y = np.eye(CLASSES, dtype=np.float32)[np.arange(ROWS)]
-        start = time.process_time()
-        if task["do"] == "load":
-            model = Model(task["path"])
-        elif task["do"] == "predict":
-            model.predict(x, y.shape)
-        elif task["do"] == "train":
-            model.train(x, y)
-        seconds = time.process_time() - start
-        with open("/proc/self/status") as status:     # ru_maxrss would be the parent's, if larger
-            memory = int(re.search(r"VmHWM:\s+(\d+) kB", status.read()).group(1)) / 1024
-        answers.write(json.dumps({"seconds": seconds, "MiB": memory}) + "\n")
-        answers.flush()
+def work():
+    """The tasks of a side: its network stands in `at`."""
+    at = {}
 
+    def prepare(side):
+        if side == "cornu":
+            from cornu_library import Cornu as Model
+        else:
+            import keras                                                     # noqa: F401
+            Model = Keras
+        at.update(Model=Model, model=None)
 
-class Side:
-    """A process that works, and its times by name."""
+    def load(task):
+        if at["model"]:
+            at["model"].free()
+        random = np.random.default_rng(1)
+        at["x"] = random.uniform(-1, 1, (ROWS, *task["shape"])).astype(np.float32)
+        at["y"] = np.eye(CLASSES, dtype=np.float32)[np.arange(ROWS)]
+        at["model"] = at["Model"](task["path"])
 
-    def __init__(self, side, core):
-        self.process = subprocess.Popen([sys.executable, __file__, "--work", side, str(core)],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True)
-        self.times = {}
-        self.before = self.ask({"do": "nothing"})["MiB"]
-
-    def ask(self, task):
-        self.process.stdin.write(json.dumps(task) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-    def time(self, name, task):
-        answer = self.ask(task)
-        self.times.setdefault(name, []).append(answer["seconds"])
-        self.most = answer["MiB"]
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.wait()
-        return {name: statistics.median(times) for name, times in self.times.items()} | \
-            {"MiB": self.most - self.before}
+    answer(prepare, {"load": load,
+                     "predict": lambda task: at["model"].predict(at["x"], at["y"].shape),
+                     "train": lambda task: at["model"].train(at["x"], at["y"])})
 
 
 def bench(name, path, shape, core):
-    sides = {side: Side(side, core) for side in SIDES}
+    sides = {side: Side(__file__, side, core) for side in SIDES}
     for _ in range(ROUNDS):
         for side in sides.values():
             side.time("load", {"do": "load", "path": path, "shape": shape})
@@ -132,7 +92,7 @@ def row(name, size, found):
 
 def main():
     if sys.argv[1:2] == ["--work"]:
-        return work(sys.argv[2], int(sys.argv[3]))
+        return work()
     os.environ["KERAS_BACKEND"] = "tensorflow"
     import keras
 
