@@ -3,7 +3,7 @@
 # apt-get it lists them. curl fetches the data sets; wget will do. make deps-pjrt also downloads XLA
 # for CPUs, two plugins of 63 MB, with which the device pjrt is tested; python3 will do for unzip.
 # make deps-mpi installs Open MPI and MPICH, for which make then builds plugins; make deps-serve what
-# cornu serve and its load test need.
+# cornu serve and its load test need; make deps-browser a browser, in which pages are tested.
 
 needs      := $(firstword $(CC)):$(if $(findstring clang,$(CC)),clang,gcc) ld:binutils \
               stdio.h:libc6-dev zlib.h:zlib1g-dev jansson.h:libjansson-dev \
@@ -33,6 +33,8 @@ deps-pjrt:
 	@bash device/pjrt/fetch.sh
 
 deps-serve: ; @$(call find_needs,$(needs) $(serve_needs))
+
+deps-browser: ; @$(call find_needs,chromium:chromium)
 
 deps-fuzz: ; @$(call find_needs,$(needs) clang:clang \
                  $(if $(fuzz_runtime),,libFuzzer:libclang-rt-dev))
@@ -82,4 +84,4 @@ $(call find_missing,$(needs)); \
 [ -z "$$missing" ] || { echo "Cornu needs$$missing: run \`make deps\`, which installs them" >&2; exit 1; }
 endef
 
-.PHONY: deps deps-test deps-mpi deps-pjrt deps-serve deps-fuzz deps-arm64 deps-embedded
+.PHONY: deps deps-test deps-mpi deps-pjrt deps-serve deps-fuzz deps-arm64 deps-embedded deps-browser

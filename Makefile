@@ -23,6 +23,7 @@
 #   device/cpu/blis.mk           BLIS' object        tests/fuzz/fuzz.mk   fuzz
 #   device/processes/mpi.mk      plugins for MPI     tests/lint.mk        lint, format
 #   nn/formats/hdf5.mk           libhdf5             .packages.mk         what deps installs
+#   nn/pages/pages.mk            parts of pages
 #   nn/python/wheel.mk           wheel               nn/prediction/inference.mk   inference
 #   examples/cornu/install.mk    install, manual pages, docs
 #   examples/cornu/serve/http/http.mk                libmicrohttpd
@@ -80,7 +81,7 @@ plain     = $(examples:examples/%.c=$(BUILD)/%)
 programs  = $(plain) $(BUILD)/cornu
 include device/host/isa/isa.mk device/processes/mpi.mk
 objects   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(isa_files) $(mpi_files),$(sources))) $(isa_objects) \
-            $(BUILD)/blis.o
+            $(BUILD)/blis.o $(BUILD)/obj/nn/pages/parts.o
 
 all:
 	$(again) built
@@ -137,7 +138,7 @@ clean:
 	rm -rf build
 
 .PHONY: all built demo clean
-include device/cpu/blis.mk nn/formats/hdf5.mk nn/prediction/inference.mk examples/cornu/serve/http/http.mk \
+include device/cpu/blis.mk nn/formats/hdf5.mk nn/pages/pages.mk nn/prediction/inference.mk examples/cornu/serve/http/http.mk \
         examples/cornu/install.mk nn/python/wheel.mk .packages.mk
 include tests/tests.mk tests/fuzz/fuzz.mk tests/lint.mk
 $(call stamp,files,$(objects) $(test_helpers) $(bench_files) $(tool))

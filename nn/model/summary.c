@@ -1,6 +1,6 @@
 #include "summary.h"
 
-#include "../terminal/summary_table_internal.h"
+#include "summary_internal.h"
 #include "model_internal.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static char *connections(const CornuModel *model, const CornuLayer *layer)
     return NULL;
 }
 
-static void free_rows(CornuSummary *summary)
+void cornu__summary_release(CornuSummary *summary)
 {
     for (int i = 0; summary->rows && i < summary->row_count; i++) {
         free(summary->rows[i].connected);
@@ -131,7 +131,7 @@ static bool has_trained(const CornuModel *model)
            iteration > 0.0;
 }
 
-static CornuStatus gather_summary(const CornuModel *model, bool expand_nested,
+CornuStatus cornu__summary_gather(const CornuModel *model, bool expand_nested,
                                   CornuSummary *summary)
 {
     *summary = (CornuSummary){ .name = cornu_model_name(model), .branching = branches(model) };
@@ -175,7 +175,7 @@ CornuStatus cornu_summary_from(const CornuSummaryConfig *config)
 {
     if (!config->model) return cornu__fail(CORNU_ERR_ARGUMENT, "summary: the model is NULL");
     CornuSummary summary;
-    CornuStatus status = gather_summary(config->model, config->expand_nested, &summary);
+    CornuStatus status = cornu__summary_gather(config->model, config->expand_nested, &summary);
     if (status == CORNU_OK && config->print_fn) {
         status = print_to_function(&summary, config);
     } else if (status == CORNU_OK) {
@@ -184,6 +184,6 @@ CornuStatus cornu_summary_from(const CornuSummaryConfig *config)
                                       cornu_terminal(file), file);
         fflush(file);
     }
-    free_rows(&summary);
+    cornu__summary_release(&summary);
     return status;
 }

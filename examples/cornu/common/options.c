@@ -138,6 +138,9 @@ static void fill_table(Table *table, Options *o)
           0, 0, NULL },
         { "plots", OPTION_TEXT, &o->plots, "DIR",
           "write plots of the training and the test to DIR", 0, 0, NULL },
+        { "report", OPTION_TEXT, &o->report, "FILE.html",
+          "write a page for a browser, anew after each epoch: curves, classes, the run", 0, 0,
+          NULL },
         { "backup", OPTION_TEXT, &o->backup, "DIR",
           "back up to DIR after each epoch, and resume from a backup there", 0, 0,
           NULL },
@@ -505,6 +508,18 @@ const char *options_translate(const char *message)
     return to;
 }
 
+/* The words of a command line, quoted where a shell would cut them. */
+static void print_command(char *to, size_t size, int argc, char **argv)
+{
+    size_t used = 0;
+    for (int i = 0; i < argc && used < size; i++) {
+        const bool  plain = i == 0 || (*argv[i] && !strpbrk(argv[i], " \t\n\"$&|;<>()*?#~"));
+        const char *quote = plain ? "" : "'";
+        used += (size_t)snprintf(to + used, size - used, "%s%s%s%s", i ? " " : "", quote, argv[i],
+                                 quote);
+    }
+}
+
 int options_parse(Options *options, const Program *program, int argc, char **argv)
 {
     if (!options->device) options->device = "cpu";
@@ -514,6 +529,7 @@ int options_parse(Options *options, const Program *program, int argc, char **arg
         const char *slash = strrchr(argv[0], '/');
         named.name = slash ? slash + 1 : argv[0];
     }
+    print_command(options->command, sizeof options->command, argc, argv);
     fill_table(&table, options);
     for (known_count = 0; known_count < table.count; known_count++)
         known_flags[known_count] = table.flags[known_count].name;

@@ -44,12 +44,14 @@ typedef struct {
     int64_t     backup_freq;
     const char *data;              /* what, see data.h; NULL: the program decides */
     const char *data_dir;          /* where sets lie; NULL: found as datasets/fetching says */
-    const char *save, *load, *history, *trace, *tensorboard, *labels, *plots, *backup;
+    const char *save, *load, *history, *trace, *tensorboard, *labels, *plots, *report,
+               *backup;
     bool         gradient_norm, debug_nans;
     CornuVerbose verbose;
 
     const char *const *arguments;  /* everything that is not a flag */
     int                argument_count;
+    char               command[1024]; /* the whole line, for records; cut where it is longer */
 } Options;
 
 /* The common flags that a program has, which are those that it uses. --model comes with
@@ -63,7 +65,7 @@ enum {
     OPTIONS_DATA     = 8,          /* --data --data-dir --limit, and --seed */
     OPTIONS_TRAINING = 16,         /* --epochs --batch-size --learning-rate */
     OPTIONS_FIT      = 32,         /* --steps-per-epoch --steps-per-execution --save --load
-                                      --history --trace --tensorboard --plots --backup
+                                      --history --trace --tensorboard --plots --report --backup
                                       --backup-freq --gradient-norm --debug-nans --verbose */
     OPTIONS_ALL      = OPTIONS_MACHINE | OPTIONS_DATA | OPTIONS_TRAINING | OPTIONS_FIT,
     OPTIONS_CLASSES  = 64,         /* --labels */

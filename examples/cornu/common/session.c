@@ -60,6 +60,7 @@ CornuStatus session_begin(const Options *options)
     if ((options->save && cornu_model_save_check(options->save)) ||
         (options->history && cornu_file_check(options->history)) ||
         (options->trace && cornu_file_check(options->trace)) ||
+        (options->report && cornu_file_check(options->report)) ||
         (options->plots && pictures_check(options->plots)))
         return cornu_error_status();
     cornu_set_random_seed((uint64_t)options->seed);
@@ -137,8 +138,14 @@ int64_t session_steps(const Options *options, int64_t samples)
                                     : (samples + options->batch_size - 1) / options->batch_size;
 }
 
+/* What session_prepare got, for the report. */
+static const CornuModel     *prepared;
+static const CornuTrainTest *prepared_data;
+
 CornuStatus session_prepare(const Options *options, CornuModel *model, const CornuTrainTest *data)
 {
+    prepared = model;
+    prepared_data = data;
     CornuStatus status = CORNU_OK;
     if (options->save && data)
         status = cornu_model_set_class_names(model, data->class_names, (int)data->classes);
@@ -152,6 +159,17 @@ CornuCallback *session_tensorboard(const Options *options)
 {
     return options->tensorboard ? cornu_tensorboard(options->tensorboard, .histogram_freq = 1)
                                 : cornu_lambda_callback();
+}
+
+CornuCallback *session_page(const Options *options)
+{
+    const CornuTrainTest *data = prepared_data;
+    if (!options->report) return NULL;
+    if (!data) return cornu_report(options->report, .command = options->command);
+    return cornu_report(options->report, .command = options->command, .data = data->description,
+                        .x = cornu_reference_input(prepared, data->test_x), .y = data->test_y,
+                        .pictures = data->test_x, .names = data->class_names,
+                        .classes = (int)data->classes);
 }
 
 /* The report on each class. */

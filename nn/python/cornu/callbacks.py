@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 
+from ._arrays import Borrowed
 from ._library import lib, struct
 from ._surface.missing import getter as _getter
 
@@ -211,6 +212,8 @@ _KERAS_NAMES = {"no_graph": ("write_graph", lambda value: not value),
 _FLAGS = {"baseline": "has_baseline", "initial_value_threshold": "has_initial_value"}
 _MODES = {"auto": "CORNU_MODE_AUTO", "min": "CORNU_MODE_MIN", "max": "CORNU_MODE_MAX"}
 _WORDS = {"epoch": 0, "batch": 1}
+# Fields that count the items of another one.
+_COUNTS = {"names": "classes"}
 # Numbers whose 0 in a config is the default, which is another one.
 _ZEROS = {("ReduceLROnPlateau", name) for name in ("factor", "patience", "min_delta")}
 
@@ -225,7 +228,7 @@ class _Native:
 
     def _config(self):
         config = struct(self._struct)
-        config._texts = []
+        config._texts, self._lent = [], Borrowed()
         for field in self._fields:
             name, convert = _KERAS_NAMES.get(field, (field, lambda value: value))
             if name not in self._given:
@@ -241,6 +244,11 @@ class _Native:
                 value = _WORDS[value]
             elif (type(self).__name__, field) in _ZEROS and value == 0:
                 value = lib.constants["CORNU_ZERO"]
+            elif isinstance(getattr(config, field), lib.type("CornuArray")):
+                value = self._lent.array(value)
+            elif field in _COUNTS:
+                setattr(config, _COUNTS[field], len(value))
+                value = self._lent.array(list(value)).data
             elif hasattr(value, "__fspath__"):
                 value = value.__fspath__()
             if isinstance(value, str):
@@ -259,14 +267,14 @@ class _Native:
 
 def _make_class(class_name, function, config):
     fields = [name for name, *_ in lib._layouts[config]["fields"]
-              if name not in _FLAGS.values()]
+              if name not in _FLAGS.values() and name not in _COUNTS.values()]
     names = [_KERAS_NAMES.get(field, (field,))[0] for field in fields]
     required = {"filename", "filepath", "backup_dir"}
     parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD,
                                     default=inspect.Parameter.empty if n in required else None)
                   for n in names]
     return type(class_name, (_Native,), {
-        "__doc__": "Keras' %s (%s). None is the default." % (class_name, ", ".join(names)),
+        "__doc__": "The callback %s (%s). None is the default." % (class_name, ", ".join(names)),
         "__module__": __name__, "_function": function, "_struct": config, "_fields": fields,
         "__signature__": inspect.Signature(parameters)})
 

@@ -6,6 +6,7 @@
 
 #include "../../../device/memory_internal.h"
 #include "../../../tensor/tensor_internal.h"
+#include "../../formats/base64_internal.h"
 
 /* ---- The layer ---- */
 

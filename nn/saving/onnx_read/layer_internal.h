@@ -29,10 +29,4 @@ extern const CornuLayerClass cornu__onnx_node_class;
 /* The layer; messages begin with `name`. NULL with a pending error. */
 CornuLayer *cornu__onnx_node_layer(const char *name, const CornuOnnxNodeConfig *config);
 
-
-
-/* Base64 (RFC 4648, section 4). NULL with CORNU_ERR_MEMORY, or CORNU_ERR_FORMAT. */
-char          *cornu__base64(const void *bytes, size_t size);
-unsigned char *cornu__base64_bytes(const char *text, size_t *size);
-
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../../device/memory_internal.h"
+#include "../../formats/base64_internal.h"
 
 /* ---- Writing ---- */
 

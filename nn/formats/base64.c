@@ -1,8 +1,9 @@
-#include "layer_internal.h"
+#include "base64_internal.h"
 
 #include <string.h>
 
-#include "../../../device/memory_internal.h"
+#include "../../device/memory_internal.h"
+#include "../../device/status_internal.h"
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

@@ -1,0 +1,291 @@
+/* Sources: keras/src/callbacks/callback.py for the order of hooks. */
+#include "report_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../../device/hash/sha256_internal.h"
+#include "../../device/log_internal.h"
+#include "../../device/memory_internal.h"
+#include "../../device/version.h"
+#include "../formats/file.h"
+#include "../formats/json_internal.h"
+#include "../formats/output_internal.h"
+#include "../model/summary_internal.h"
+#include "../training/training_internal.h"
+
+typedef struct {
+    CornuCallback     base;
+    CornuReportConfig config;       /* its texts are copies */
+    char             *names;        /* of the classes, one after the other */
+    const char      **name;
+    char              started[32];
+    double           *rates;        /* the learning rate at the end of each epoch, by its index */
+    int               rate_space;
+    bool              ended;
+    json_t           *classes, *filters;   /* once the training has ended */
+} Report;
+
+/* ---- The run ---- */
+
+/* Adds a row of the table of the run. */
+static json_t *with_row(json_t *rows, const char *name, json_t *value)
+{
+    return cornu__json_append(rows, json_pack("[s, o]", name, value));
+}
+
+static json_t *count_of(int64_t number)
+{
+    return json_integer((json_int_t)number);
+}
+
+/* The SHA-256 of all weights, in the order of the model, as f32 of this machine. */
+static CornuStatus hash_weights(const CornuModel *model, char text[CORNU__SHA256_TEXT])
+{
+    CornuSha256 sum;
+    cornu__sha256_begin(&sum);
+    for (int i = 0; i < cornu_model_weight_count(model); i++) {
+        const CornuWeight *weight = cornu_model_weight(model, i);
+        const size_t       bytes = cornu_type_bytes(weight->type);
+        void              *value = cornu__allocate(bytes ? bytes : 1, 1);
+        CornuStatus        status = value ? cornu_weight_read(weight, cornu_array_from(value,
+                                                                              weight->type))
+                                          : CORNU_ERR_MEMORY;
+        if (!status) cornu__sha256_add(&sum, value, bytes);
+        cornu__release(value);
+        if (status) return status;
+    }
+    cornu__sha256_end(&sum, text);
+    return CORNU_OK;
+}
+
+/* What the device is, which says how its times come about. */
+static const char *kind_of(const CornuDevice *device)
+{
+    return cornu_device_profile(device)
+               ? "emulated: times are measured on this machine, not on a TPU"
+               : "native: times are measured";
+}
+
+static json_t *describe_run(const Report *self, CornuModel *model, const char *weights)
+{
+    const CornuReportConfig *config = &self->config;
+    const CornuDevice       *device = cornu_model_device(model);
+    json_t                  *rows = json_array();
+    if (config->command) rows = with_row(rows, "Command", json_string(config->command));
+    rows = with_row(rows, "Started", json_string(self->started));
+    if (config->data) rows = with_row(rows, "Data", json_string(config->data));
+    rows = with_row(rows, "Seed", count_of((int64_t)cornu_model_seed(model)));
+    rows = with_row(rows, "Device", json_string(cornu_device_description(device)));
+    rows = with_row(rows, "Kind", json_string(kind_of(device)));
+    rows = with_row(rows, "Threads", count_of(cornu_device_threads(device)));
+    rows = with_row(rows, "Shards", count_of(cornu_device_shards(device)));
+    rows = with_row(rows, "Processes",
+                    count_of(cornu_process_count(cornu_device_processes(device))));
+    rows = with_row(rows, "Policy", json_string(cornu_model_policy(model)->name));
+    rows = with_row(rows, "Parameters", count_of(cornu_model_parameters(model)));
+    rows = with_row(rows, "Cornu", json_string(CORNU_VERSION));
+    if (weights) rows = with_row(rows, "SHA-256 of the weights", json_string(weights));
+    return rows;
+}
+
+/* ---- Epochs ---- */
+
+/* The optimizer's learning rate; NaN if a schedule computes it. */
+static CornuStatus read_rate(const CornuModel *model, double *rate)
+{
+    static const char name[] = "/learning_rate";
+    *rate = NAN;
+    for (int i = 0; i < cornu_model_optimizer_variable_count(model); i++) {
+        CornuVariable *variable = cornu_model_optimizer_variable(model, i);
+        const char    *path = cornu_variable_name(variable);
+        const size_t   length = strlen(path);
+        if (length >= sizeof name - 1 && !strcmp(path + length - (sizeof name - 1), name))
+            return cornu_variable_get(variable, rate);
+    }
+    return CORNU_OK;
+}
+
+static json_t *describe_epoch(const Report *self, const CornuHistory *history, int i)
+{
+    const double seconds = cornu_history_seconds(history, i);
+    const double samples = (double)cornu_history_samples(history, i);
+    const double waited = cornu_history_infeed(history, i).wait_seconds;
+    json_t      *logs = json_object();
+    for (int key = 0; key < cornu_history_key_count(history); key++) {
+        const char *name = cornu_history_key(history, key);
+        if (cornu_history_has(history, name, i))
+            logs = cornu__json_with(logs, name, cornu__page_number(cornu_history_get(history, name,
+                                                                                     i)));
+    }
+    if (logs && !json_object_get(logs, "learning_rate") && i < self->rate_space &&
+        isfinite(self->rates[i]))
+        logs = cornu__json_with(logs, "learning_rate", json_real(self->rates[i]));
+    return json_pack("{s:I, s:o, s:o, s:o, s:o}", "epoch",
+                     (json_int_t)cornu_history_epoch(history, i) + 1, "logs", logs, "seconds",
+                     cornu__page_number(seconds), "samples_per_second",
+                     cornu__page_number(samples / seconds), "wait_seconds",
+                     cornu__page_number(waited));
+}
+
+static json_t *describe_epochs(const Report *self, const CornuHistory *history)
+{
+    json_t *epochs = json_array();
+    for (int i = 0; i < cornu_history_epochs(history); i++)
+        epochs = cornu__json_append(epochs, describe_epoch(self, history, i));
+    return epochs;
+}
+
+/* ---- The page ---- */
+
+/* The layers, as cornu_summary has them. */
+static json_t *describe_layers(const CornuSummary *summary)
+{
+    json_t *rows = json_array();
+    for (int i = 0; i < summary->row_count; i++) {
+        const CornuSummaryRow *row = &summary->rows[i];
+        CornuText              shape = { 0 };
+        if (row->built) cornu_shape_print(&shape, row->output);
+        rows = cornu__json_append(
+            rows, json_pack("{s:i, s:s, s:s, s:s, s:I, s:b, s:s}", "depth", row->depth, "name",
+                            row->name, "class", row->class_name, "output", shape.text,
+                            "parameters", (json_int_t)row->parameters, "frozen", (int)row->frozen,
+                            "from", row->connected ? row->connected : ""));
+    }
+    return rows;
+}
+
+static json_t *describe_model(const CornuModel *model)
+{
+    CornuSummary summary;
+    json_t      *described = NULL;
+    if (!cornu__summary_gather(model, true, &summary))
+        described = json_pack("{s:o, s:b, s:I, s:I}", "layers", describe_layers(&summary),
+                              "branching", (int)summary.branching, "trainable",
+                              (json_int_t)summary.trainable.count, "others",
+                              (json_int_t)summary.non_trainable.count);
+    cornu__summary_release(&summary);
+    return described;
+}
+
+static json_t *or_null(json_t *value)
+{
+    return value ? json_incref(value) : json_null();
+}
+
+static CornuStatus write_page(Report *self, CornuModel *model)
+{
+    char weights[CORNU__SHA256_TEXT];
+    CORNU__TRY(hash_weights(model, weights));
+    if (!cornu__output_writes()) return CORNU_OK;
+    json_t *data = json_pack(
+        "{s:s, s:b, s:I, s:o, s:o, s:o, s:o, s:o}",
+        "title", self->config.title ? self->config.title : cornu_model_name(model),
+        "ended", (int)self->ended, "planned", (json_int_t)self->base.params.epochs,
+        "run", describe_run(self, model, weights), "epochs",
+        describe_epochs(self, model->training->history), "model", describe_model(model),
+        "classes", or_null(self->classes), "filters", or_null(self->filters));
+    return cornu__page_write(self->config.filename, "report.html", data);
+}
+
+/* ---- Hooks ---- */
+
+static CornuStatus report_train_begin(CornuCallback *base, CornuModel *model, const CornuLogs *logs)
+{
+    Report      *self = (Report *)base;
+    const time_t now = time(NULL);
+    struct tm    parts;
+    (void)model, (void)logs;
+    strftime(self->started, sizeof self->started, "%Y-%m-%d %H:%M:%S %z",
+             localtime_r(&now, &parts));
+    if (cornu__output_writes()) cornu__log(CORNU_LOG_INFO, "writing %s", self->config.filename);
+    return CORNU_OK;
+}
+
+static CornuStatus report_epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
+                                    const CornuLogs *logs)
+{
+    Report   *self = (Report *)base;
+    const int i = cornu_history_epochs(model->training->history) - 1;
+    (void)epoch, (void)logs;
+    for (int before = self->rate_space; before <= i;) {   /* those of an earlier run are unknown */
+        CORNU__TRY(cornu__reserve(&self->rates, &self->rate_space, before, 1,
+                                  sizeof *self->rates));
+        for (; before < self->rate_space; before++) self->rates[before] = NAN;
+    }
+    CORNU__TRY(read_rate(model, &self->rates[i]));
+    return write_page(self, model);
+}
+
+static CornuStatus report_train_end(CornuCallback *base, CornuModel *model, const CornuLogs *logs)
+{
+    Report *self = (Report *)base;
+    (void)logs;
+    self->ended = true;
+    CORNU__TRY(cornu__report_filters(model, &self->filters));
+    if (self->config.x.data)
+        CORNU__TRY(cornu__report_classes(model, &self->config, &self->classes));
+    return write_page(self, model);
+}
+
+static void free_report(CornuCallback *base)
+{
+    Report *self = (Report *)base;
+    cornu__release((void *)self->config.filename);
+    cornu__release((void *)self->config.title);
+    cornu__release((void *)self->config.command);
+    cornu__release((void *)self->config.data);
+    for (int i = 0; i < self->config.classes && self->name; i++)
+        cornu__release((void *)self->name[i]);
+    cornu__release(self->name);
+    cornu__release(self->rates);
+    json_decref(self->classes);
+    json_decref(self->filters);
+    cornu__release(self);
+}
+
+/* A copy, NULL of NULL. */
+static const char *copy_text(const char *text, bool *failed)
+{
+    char *copy = text ? cornu__copy_text(text) : NULL;
+    *failed |= text && !copy;
+    return copy;
+}
+
+static bool copy_texts(Report *self, const CornuReportConfig *config)
+{
+    bool failed = false;
+    self->config.filename = copy_text(config->filename, &failed);
+    self->config.title = copy_text(config->title, &failed);
+    self->config.command = copy_text(config->command, &failed);
+    self->config.data = copy_text(config->data, &failed);
+    self->config.names = NULL;
+    if (!config->names || config->classes < 1) return !failed;
+    self->name = cornu__allocate((size_t)config->classes, sizeof *self->name);
+    for (int i = 0; i < config->classes && self->name; i++)
+        self->name[i] = copy_text(config->names[i], &failed);
+    self->config.names = self->name;
+    return !failed && self->name;
+}
+
+CornuCallback *cornu_report_from(const CornuReportConfig *config)
+{
+    if (cornu__refused()) return NULL;
+    if (!config->filename)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "report: the filename is required");
+    if (!config->x.data != !config->y.data)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "report: .x and .y come together, got only %s",
+                                config->x.data ? ".x" : ".y");
+    if (cornu_file_check(config->filename)) return cornu__null();
+    Report *self = cornu__allocate(1, sizeof *self);
+    if (!self) return cornu__null();
+    *self = (Report){ .base = { .runs_last = true, .train_begin = report_train_begin,
+                                .epoch_end = report_epoch_end, .train_end = report_train_end,
+                                .free = free_report },
+                      .config = *config };
+    if (copy_texts(self, config)) return &self->base;
+    free_report(&self->base);
+    return cornu__null();
+}
