@@ -87,6 +87,12 @@ void cornu_graph_set_sequential(CornuGraph *graph)
     if (graph) graph->sequential = true;
 }
 
+int cornu_graph_shards(const CornuGraph *graph)
+{
+    CORNU__NEED_OR(graph, 0);
+    return graph->whole_batch ? 1 : cornu_device_shards(graph->device);
+}
+
 const char *cornu__scope(const CornuGraph *graph)
 {
     return graph->program->scope ? graph->program->scope : "";
@@ -159,16 +165,19 @@ CornuTensor *cornu__graph_parameter(CornuGraph *graph, CornuType type)
     return cornu__graph_add_input(graph, type, false, (CornuGraphInput){ 0 });
 }
 
-/* An input with a buffer of type `stored`, the type that cornu_graph_feed expects. */
-static CornuTensor *add_feed(CornuGraph *graph, CornuType type, bool per_shard, CornuType stored)
+/* An input with a buffer of type `stored`; dealt: each shard has its rows there. */
+static CornuTensor *add_feed(CornuGraph *graph, CornuType type, bool per_shard, CornuType stored,
+                             bool dealt)
 {
     char name[32];
     snprintf(name, sizeof name, "input %d", graph->input_count);
     CornuBuffer *feed = cornu_buffer_create(graph->device, stored, .use = CORNU_USE_INFEED,
-                                            .name = name, .per_shard = per_shard);
+                                            .name = name,
+                                            .per_shard = graph->whole_batch ? dealt : per_shard);
     if (!feed) return NULL;
     CornuTensor *tensor =
-        cornu__graph_add_input(graph, type, per_shard, (CornuGraphInput){ .feed = feed });
+        cornu__graph_add_input(graph, type, per_shard,
+                               (CornuGraphInput){ .feed = feed, .dealt = dealt });
     if (!tensor && (graph->input_count == 0 || graph->inputs[graph->input_count - 1].feed != feed))
         cornu_buffer_free(feed);
     return tensor;
@@ -178,7 +187,7 @@ CornuTensor *cornu_graph_input(CornuGraph *graph, CornuType type)
 {
     if (!graph || cornu_error_pending())
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_graph_input: no graph given");
-    return add_feed(graph, type, false, type);
+    return add_feed(graph, type, false, type, false);
 }
 
 CornuTensor *cornu_graph_shard_input(CornuGraph *graph, CornuType type)
@@ -188,7 +197,14 @@ CornuTensor *cornu_graph_shard_input(CornuGraph *graph, CornuType type)
     if (type.shape.rank >= CORNU_MAX_RANK)
         return cornu__fail_null(CORNU_ERR_SHAPE, "cornu_graph_shard_input: rank %d, expected at "
                                 "most %d", type.shape.rank, CORNU_MAX_RANK - 1);
-    return add_feed(graph, type, true, cornu__parts_type(graph->device, type));
+    if (!graph->whole_batch)
+        return add_feed(graph, type, true, cornu__parts_type(graph->device, type), false);
+    const int shards = cornu_device_shards(graph->device);
+    CornuType slice = type;
+    if (type.shape.rank == 0 || type.shape.extent[0] % shards != 0)
+        return add_feed(graph, type, true, type, false);
+    slice.shape.extent[0] /= shards;
+    return add_feed(graph, type, true, cornu__parts_type(graph->device, slice), true);
 }
 
 /* The buffer of a fed input, and the type of what it is fed. */
@@ -199,8 +215,7 @@ static CornuStatus find_feed(const CornuTensor *input, const char *who, CornuBuf
     const CornuGraph        *graph = input->graph;
     const CornuProgramValue *value = &graph->program->values[input->value];
     *feed = value->op == -1 ? graph->inputs[value->index].feed : NULL;
-    *type = value->varies ? cornu__sharded(value->type, cornu_device_shards(graph->device))
-                          : value->type;
+    *type = value->varies ? cornu__sharded(value->type, cornu_graph_shards(graph)) : value->type;
     if (*feed) return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the tensor is not an input, expected one from "
                        "cornu_graph_input", who);
@@ -209,7 +224,9 @@ static CornuStatus find_feed(const CornuTensor *input, const char *who, CornuBuf
 static CornuStatus write_feed(const CornuTensor *input, CornuBuffer *feed, int64_t first,
                               CornuArray array)
 {
-    return input->graph->program->values[input->value].varies
+    const CornuGraph        *graph = input->graph;
+    const CornuProgramValue *value = &graph->program->values[input->value];
+    return (graph->whole_batch ? graph->inputs[value->index].dealt : value->varies)
          ? cornu__parts_write(feed, first, array) : cornu_buffer_write_part(feed, first, array);
 }
 

@@ -83,6 +83,22 @@ CornuStatus cornu_assign(CornuVariable *variable, CornuTensor *tensor);
  * one step: those of a second optimizer, or a second one of the same. For a new graph. */
 void cornu_graph_set_sequential(CornuGraph *graph);
 
+/*
+ * For a new graph: it is recorded of whole batches, as on a device of one shard, and the shards of
+ * its device share the work when it runs (device/mesh/partition.h). Inputs of
+ * cornu_graph_shard_input are whole; the shards are dealt their rows, axis 0, where these divide,
+ * and sums over rows are summed over shards. So rows may depend on each other in any way, and the
+ * results are those of one shard, to rounding. What an op needs whole is gathered.
+ *
+ * CORNU_ERR_UNSUPPORTED if other processes have some of the shards. Reading a variable of which
+ * each shard has a value of its own (CORNU_PER_SHARD, CORNU_DUPLICATED) then fails likewise. On a
+ * device of one shard it changes nothing.
+ */
+CornuStatus cornu_graph_set_whole_batch(CornuGraph *graph);
+
+/* How many shards' parts of a batch an op is recorded for: the device's, or 1. */
+int cornu_graph_shards(const CornuGraph *graph);
+
 /* Packs one tensor for each part of a packed variable in that variable's layout: f32 (extent). */
 CornuTensor *cornu_pack(const CornuVariable *whole, CornuTensor *const *parts);
 /* The elements of `part` in a tensor of that layout, in the shape of `part`. */

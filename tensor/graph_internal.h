@@ -10,6 +10,7 @@ typedef struct {
     CornuVariable *variable;
     CornuBuffer   *feed;
     bool           is_whole;   /* a packed variable, which the graph keeps alive */
+    bool           dealt;      /* recorded whole, and cut by rows over the shards of a batch */
 } CornuGraphInput;
 
 /* A part of a packed variable that the graph reads or assigns. */
@@ -78,6 +79,8 @@ struct CornuGraph {
     int              op_limit;     /* of `program`; 0: none */
     bool             watches;
     bool             sequential;   /* reads follow assignments */
+    bool             whole_batch;  /* recorded for one shard, and partitioned for those there are */
+    CornuPartition  *partition;    /* set with it, so that other programs need no partitioning */
     bool             keeps_functions;   /* function_internal.h */
     bool             concurrent;   /* runs twins of executables */
     CornuPrepared   *prepared;     /* newest first */
@@ -101,7 +104,7 @@ CornuProgram *cornu__graph_lowered(const CornuGraph *graph, CornuTensor *const *
 /* Makes the program of the fetches and all assignments: inputs in the graph's order, with their
  * buffers; outputs are the assignments, then the fetches. */
 CornuStatus cornu__graph_lower(const CornuGraph *graph, CornuPrepared *prepared);
-/* On a device with a mesh replaces it by the program for all its shards. */
+/* On a device with a mesh, or of whole batches, replaces it by the program for all shards. */
 CornuStatus cornu__graph_partition(const CornuGraph *graph, CornuPrepared *prepared);
 
 /* Declares the outputs of a template with `in_count` parameters (ops/body.c). CORNU_ERR_UNSUPPORTED

@@ -135,11 +135,23 @@ CornuProgram *cornu__graph_lowered(const CornuGraph *graph, CornuTensor *const *
     return cornu__null();
 }
 
+/* The axes of the mesh along which the shards have slices of an input's axis 0. */
+static unsigned dealt_over(const CornuGraph *graph, const CornuGraphInput *input, unsigned batch)
+{
+    const bool sliced = input->variable && input->variable->spread == CORNU_SLICED;
+    return graph->whole_batch && (sliced || input->dealt) ? batch : 0;
+}
+
+/* The shards of a device without a mesh are one axis. In a graph of whole batches nothing varies
+ * along the axes of the batch before it is cut along them. */
 CornuStatus cornu__graph_partition(const CornuGraph *graph, CornuPrepared *prepared)
 {
     const CornuDevice  *device = graph->device;
     const CornuProgram *program = graph->program;
-    if (device->mesh.axes == 0) return CORNU_OK;
+    const CornuMesh     line = { 1, { device->shards }, { "batch" } };
+    const CornuMesh    *mesh = device->mesh.axes ? &device->mesh : &line;
+    const unsigned      batch = device->mesh.axes ? device->data : 1;
+    if (device->mesh.axes == 0 && !graph->whole_batch) return CORNU_OK;
     CornuLayout *layouts = cornu__allocate((size_t)program->input_count + 1, sizeof *layouts);
     if (!layouts) return CORNU_ERR_MEMORY;
     for (int i = 0, next = 0; next < prepared->program->input_count; i++) {
@@ -147,10 +159,13 @@ CornuStatus cornu__graph_partition(const CornuGraph *graph, CornuPrepared *prepa
         CornuBuffer           *buffer = input->variable ? input->variable->buffer : input->feed;
         if (buffer != prepared->inputs[next]) continue;
         if (input->variable) layouts[next] = input->variable->layout;
+        const unsigned dealt = dealt_over(graph, input, batch);
+        if (dealt) layouts[next].cut[0] = (unsigned char)dealt;
         next++;
     }
-    CornuProgram *parts = device->partition(prepared->program, &device->mesh, device->data,
-                                            layouts, prepared->laid, prepared->laid_count);
+    CornuPartition *partition = graph->whole_batch ? graph->partition : device->partition;
+    CornuProgram   *parts = partition(prepared->program, mesh, graph->whole_batch ? 0 : batch,
+                                      layouts, prepared->laid, prepared->laid_count);
     cornu__release(layouts);
     if (!parts) return cornu_error_take();
     cornu_program_free(prepared->program);
@@ -265,9 +280,12 @@ static CornuStatus read_fetched(const CornuGraph *graph, const CornuTensor *tens
                                 const CornuBuffer *buffer, CornuArray to)
 {
     const CornuProgramValue *value = &graph->program->values[tensor->value];
-    const CornuType type = cornu__sharded(value->type, cornu_device_shards(graph->device));
+    const CornuType type = cornu__sharded(value->type, cornu_graph_shards(graph));
     CornuText       a, b;
-    if (!value->varies || graph->device->mesh.axes == 0) return cornu_buffer_read(buffer, to);
+    if (graph->whole_batch && value->varies && cornu_type_equal(type, to.type))
+        to.type = value->type;    /* the one shard's */
+    if (!value->varies || graph->whole_batch || graph->device->mesh.axes == 0)
+        return cornu_buffer_read(buffer, to);
     if (cornu_type_equal(type, to.type)) return cornu__parts_read(buffer, 0, to);
     return cornu__fail(CORNU_ERR_SHAPE, "the array read into is %s, expected %s",
                        cornu_type_print(&a, to.type), cornu_type_print(&b, type));

@@ -277,6 +277,10 @@ static CornuStatus between_shards(Partition *p, const CornuProgramOp *op)
     static const CornuLayout whole;
     int                      listed[CORNU_MAX_SHARDS];
     const CornuValue        *in = cornu_program_operands(p->from, op);
+    if (!p->data && op->in_count) {   /* recorded for one shard */
+        const Form *x = cornu__form_made(p, in[0]);
+        return cornu__form_add(p, op->out_first, x->layout, x->partial, 0, x->value);
+    }
     if (op->attributes.shards.groups.count > 0)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s in groups of its own on a mesh, expected one "
                            "over all shards", cornu_op_name(op->id));

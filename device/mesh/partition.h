@@ -17,7 +17,8 @@
  * cut along them is gathered before it meets a value that varies or is added up, and a gradient
  * that is summed over them and wanted cut is reduced and scattered at once. A layer gathers for
  * itself, forward and backward, in ops that are kept apart, so that what is whole is in memory for
- * its turn alone.
+ * its turn alone. Of a program that was recorded for whole batches `data` is 0: inputs are cut along
+ * the batch's axes as along any others, and ops between shards are between none.
  *
  * Source: Xu et al., GSPMD, arXiv 2105.04663, sections 3 and 4; Shoeybi et al., Megatron-LM, arXiv
  * 1909.08053, section 3.
@@ -52,6 +53,11 @@ typedef struct CornuLaid {
     CornuValue  value;
     CornuLayout layout;
 } CornuLaid;
+
+/* The pass, for those who call it by a pointer. */
+typedef CornuProgram *CornuPartition(const CornuProgram *program, const CornuMesh *mesh,
+                                     unsigned data, const CornuLayout *layouts,
+                                     const CornuLaid *laid, int laid_count);
 
 /* The partitioned copy; the caller frees it. Inputs and outputs keep their numbers: an input with a
  * layout is one per shard, of its slice, as the output that is written into it; all other outputs

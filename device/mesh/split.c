@@ -39,6 +39,14 @@ static bool channels(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
     return true;
 }
 
+/* Likewise by image, axis 0 of all operands: of the gradients of pools. */
+static bool images(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    channels(c, to);
+    to[0] = 0;
+    return true;
+}
+
 static bool matmul(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
 {
     cornu__axes_rules[CORNU_READS_MATMUL](c, to);
@@ -101,10 +109,12 @@ static bool gather(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
     return true;
 }
 
-/* The features of rows. Slices of the rows themselves are made where they are wished. */
+/* dy (B, …, C) and indices (B, …): the features of rows, and a term of them for some of the
+ * lookups. Slices of the rows themselves are made where they are wished. */
 static bool gather_grad(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
 {
     read_all(c, to);
+    if (c->call->in[1].shape.rank > 0) to[0] = SUMMED;
     if (c->operand == 0) to[rank_in(c) - 1] = 1;
     return true;
 }
@@ -118,14 +128,23 @@ static bool scatter_rows(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
     return true;
 }
 
-/* Heads, axis 2 of (B, T, N, H), where keys and values have as many as queries; they are axis 1 of
- * lse (B, N, T) and of a mask. */
+/* Batches, and heads, axis 2 of (B, T, N, H), where keys and values have as many as queries; they
+ * are axis 1 of lse (B, N, T) and of a mask. */
 static bool heads(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
 {
     const CornuType *in = c->call->in;
-    if (in[0].shape.extent[2] != in[1].shape.extent[2]) return false;
     read_all(c, to);
-    to[rank_in(c) == 3 || in[c->operand].dtype == CORNU_BOOL ? 1 : 2] = 2;
+    to[0] = 0;
+    if (in[0].shape.extent[2] == in[1].shape.extent[2])
+        to[rank_in(c) == 3 || in[c->operand].dtype == CORNU_BOOL ? 1 : 2] = 2;
+    return true;
+}
+
+/* The gates and cells of rows, and what their gradients are of; the kernel is operand 3. */
+static bool recurrence_grad(const CornuAxesCall *c, int to[CORNU_MAX_RANK])
+{
+    read_all(c, to);
+    if (c->operand != 3) to[0] = 0;
     return true;
 }
 
@@ -137,8 +156,8 @@ static Rule *const own[CORNU_OP_COUNT] = {
     [CORNU_OP_REDUCE_SUM] = reduce_sum,
     [CORNU_OP_REDUCE_MAX] = largest,
     [CORNU_OP_ARGMAX] = largest,
-    [CORNU_OP_MAX_POOL2D_GRAD] = channels,
-    [CORNU_OP_AVERAGE_POOL2D_GRAD] = channels,
+    [CORNU_OP_MAX_POOL2D_GRAD] = images,
+    [CORNU_OP_AVERAGE_POOL2D_GRAD] = images,
     [CORNU_OP_BATCH_NORM] = channels,
     [CORNU_OP_BATCH_NORM_GRAD] = channels,
     [CORNU_OP_GATHER] = gather,
@@ -149,6 +168,8 @@ static Rule *const own[CORNU_OP_COUNT] = {
     [CORNU_OP_ADAM_UPDATE] = same_shape,
     [CORNU_OP_ATTENTION] = heads,
     [CORNU_OP_ATTENTION_GRAD] = heads,
+    [CORNU_OP_LSTM_GRAD] = recurrence_grad,
+    [CORNU_OP_GRU_GRAD] = recurrence_grad,
 };
 
 /* Slices of an axis are slices of an axis of the result if both are the first of what they are
@@ -312,6 +333,7 @@ static void keep_digits(CornuSplit *s)
         s->attributes.conv2d_grad.dtype = CORNU_F32;
         break;
     case CORNU_OP_REDUCE_SUM: s->attributes.reduce.widen = 1; break;
+    case CORNU_OP_GATHER_GRAD: s->attributes.gather_grad.dtype = CORNU_F32; break;
     default: break;
     }
 }
@@ -369,6 +391,13 @@ bool cornu__split_keeps_bits(CornuOpId id)
     return cornu__split_goes_by_element(id) || moves[cornu__op_reads(id)];
 }
 
+/* Whether results of other shapes have the batch along axis 0, too, and nothing else is cut. */
+static bool goes_by_row(CornuOpId id)
+{
+    const CornuReads reads = cornu__op_reads(id);
+    return reads == CORNU_READS_LSTM || reads == CORNU_READS_GRU || own[id] == recurrence_grad;
+}
+
 /* The layout of a result, by that of the first: of another shape it is a statistic, of channels or
  * of heads. False if it has none. */
 static bool make_result(CornuSplit *s, int result)
@@ -382,8 +411,11 @@ static bool make_result(CornuSplit *s, int result)
         layout->cut[shape.rank - 1] = s->made[0].cut[first.rank - 1];
         layout->blocks[shape.rank - 1] = s->made[0].blocks[first.rank - 1];
     } else if (own[s->call->id] == heads) {
+        layout->cut[0] = s->made[0].cut[0];
         layout->cut[shape.rank == 3 ? 1 : 2] = s->made[0].cut[2];
         layout->blocks[shape.rank == 3 ? 1 : 2] = s->made[0].blocks[2];
+    } else if (goes_by_row(s->call->id)) {
+        layout->cut[0] = s->made[0].cut[0];
     } else {
         return cornu__layout_axes(s->made[0]) == 0;
     }
@@ -485,7 +517,8 @@ bool cornu__split_expands(const CornuSplit *s)
         gathers |= (cornu__layout_axes(s->have[i]) & ~cornu__layout_axes(s->want[i]) &
                     ~s->barred) != 0;
     return gathers && (id == CORNU_OP_SOFTMAX || id == CORNU_OP_LOG_SOFTMAX ||
-                       id == CORNU_OP_SPARSE_CROSS_ENTROPY || id == CORNU_OP_DROPOUT);
+                       id == CORNU_OP_SPARSE_CROSS_ENTROPY || id == CORNU_OP_DROPOUT ||
+                       id == CORNU_OP_BATCH_NORM || id == CORNU_OP_BATCH_NORM_GRAD);
 }
 
 bool cornu__split_joins_blocks(CornuSplit *s, CornuLayout made)

@@ -25,7 +25,7 @@ CornuStatus cornu_layer_add_loss(CornuLayer *layer, const CornuCall *call, Cornu
 /* Of what is added once a batch, the part of a shard, or of a microbatch: that of its rows. */
 static CornuTensor *part_of_batch(const CornuCall *call, CornuTensor *once)
 {
-    const int shards = cornu_device_shards(cornu_graph_device(call->graph));
+    const int shards = cornu_graph_shards(call->graph);
     if (!call->microbatch || !once) return cornu_op_scale(once, 1.0 / shards);
     CornuTensor *count = cornu_op_convert(call->count, CORNU_F32);
     return cornu_op_multiply(once, cornu_op_divide(count,
@@ -263,7 +263,7 @@ static bool is_larger(CornuLayer *layer, const CornuCall *call, CornuTensor *con
                       int in_count)
 {
     CornuType    types[CORNU_MAX_LAYER_TENSORS], out[CORNU_MAX_LAYER_TENSORS];
-    const int    shards = cornu_device_shards(cornu_graph_device(call->graph));
+    const int    shards = cornu_graph_shards(call->graph);
     const double rows = (double)cornu_tensor_shape(in[0]).extent[0] * shards;
     double       count = 0.0;
     for (int i = 0; i < in_count; i++) types[i] = cornu_tensor_type(in[i]);

@@ -23,7 +23,7 @@ static CornuTensor *where_both(CornuTensor *a, CornuTensor *b)
 
 static bool is_alone(CornuTensor *x)
 {
-    return cornu_device_shards(cornu_graph_device(cornu_tensor_graph(x))) == 1;
+    return cornu_graph_shards(cornu_tensor_graph(x)) == 1;
 }
 
 /* The rows of x on all shards, in order. */

@@ -44,8 +44,8 @@ struct CornuLoss {
      * may return a scalar, the loss of the whole batch. */
     bool across_rows;
     bool positive_alone;   /* values of 0 do not count */
-    bool valid_rows;       /* on one shard `call` gets batches without rows that fill them up: a
-                              partial one is a step of its own */
+    bool valid_rows;       /* as CornuOwnStep's: `call` gets whole batches, without rows that fill
+                              them up, on any number of shards of one process */
     /* For files: Keras' class, and the constructor's config; NULL for a custom loss. */
     const CornuSerializableClass *kind;
     const void             *config;

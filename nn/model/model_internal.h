@@ -195,11 +195,18 @@ static inline bool cornu__model_mixes_rows(const CornuModel *model)
     return model->rows == CORNU_ROWS_BY_BATCH || model->rows == CORNU_ROWS_DEPENDENT;
 }
 
+/* Whether a loss, a metric or the model's own step is recorded of whole batches, for any number of
+ * shards of one process. */
+static inline bool cornu__model_has_whole_batches(const CornuModel *model)
+{
+    return model->valid_rows &&
+           cornu_process_count(cornu_device_processes(model->device)) <= 1;
+}
+
 /* Whether a batch that is not full is a step of its own, without rows that fill it up. */
 static inline bool cornu__model_cuts_batches(const CornuModel *model)
 {
-    return cornu__model_mixes_rows(model) ||
-           (model->valid_rows && cornu_device_shards(model->device) == 1);
+    return cornu__model_mixes_rows(model) || cornu__model_has_whole_batches(model);
 }
 
 /* CORNU_ERR_UNSUPPORTED for a function, CORNU_ERR_SHAPE for `batches` batches, -1: unknown, of one

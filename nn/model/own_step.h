@@ -45,7 +45,8 @@ enum { CORNU_MAX_STEP_LOGS = 32 };
 
 typedef struct CornuOwnStep CornuOwnStep;
 
-/* What a step is recorded from. On a device of several shards these are one shard's rows. */
+/* What a step is recorded from. On a device of several shards these are one shard's rows, but for a
+ * step of .valid_rows. */
 typedef struct CornuStepCall {
     CornuModel  *model;
     CornuGraph  *graph;
@@ -81,8 +82,10 @@ struct CornuOwnStep {
     bool        own_data;    /* batches are `xs` arrays x and `ys` arrays y of any types; else those
                                 of the model's inputs and outputs */
     int         xs, ys;
-    bool        valid_rows;  /* on one shard batches have no rows that fill them up: a partial one
-                                is a step of its own */
+    bool        valid_rows;  /* batches have no rows that fill them up: a partial one is a step of
+                                its own. The step is recorded of whole batches, for one shard,
+                                however many the device has (cornu_graph_set_whole_batch); of
+                                several processes each shard has its rows */
     void      (*free)(CornuOwnStep *self);   /* frees self, too; NULL: the caller's */
     bool        taken;
 };
@@ -112,8 +115,8 @@ CornuTensor *cornu_step_added_loss(CornuStepCall *step);
 
 /* Keras' compute_loss: the losses of cornu_compile for predictions of all outputs, with sample
  * weights, and cornu_step_added_loss. Its labels and weights are step->y and step->weights, which
- * may be set to other tensors before. On one shard, in a step of .valid_rows, predictions may have
- * other rows than the batch: CORNU_ERR_SHAPE else. */
+ * may be set to other tensors before. In a step of .valid_rows, in one process, predictions may
+ * have other rows than the batch: CORNU_ERR_SHAPE else. */
 CornuTensor *cornu_step_compute_loss(CornuStepCall *step, CornuTensor *const *y_pred);
 /* Keras' compute_metrics: updates the metrics of cornu_compile, likewise. */
 CornuStatus  cornu_step_compute_metrics(CornuStepCall *step, CornuTensor *const *y_pred);

@@ -82,6 +82,8 @@ typedef struct CornuStep {
                                                     of it */
     bool              together;                  /* one that trains or tests such a model: batches
                                                     are full */
+    bool              whole_batch;               /* recorded as on one shard, for all there are
+                                                    (cornu_graph_set_whole_batch) */
     bool              whole[CORNU_MAX_MODEL_TENSORS];   /* y are floats that must be integers */
     int64_t           fed_bytes;                 /* of x and y to the own shards, padding rows
                                                     included */

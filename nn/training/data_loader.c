@@ -142,7 +142,8 @@ CornuDataset *cornu__add_class_weights(CornuClassWeights *classes, const CornuMo
 int64_t cornu__min_batch_rows(const CornuModel *model)
 {
     if (cornu_model_batch_size(model) != CORNU_NONE) return INT32_MAX;   /* the caller's */
-    return model->device ? cornu_device_shards(model->device) : 1;
+    return model->device && !cornu__model_cuts_batches(model)
+         ? cornu_device_shards(model->device) : 1;
 }
 
 /* Batches and prefetches the data set unless it is batched already. Takes it. */

@@ -152,9 +152,9 @@ CornuTensor *cornu_step_added_loss(CornuStepCall *step)
 static CornuStatus set_rows(const CornuStepCall *call, CornuStep *step, int64_t rows)
 {
     if (rows == step->rows) return CORNU_OK;
-    if (!call->model->own->valid_rows || cornu_device_shards(call->model->device) > 1)
+    if (!call->model->own->valid_rows || cornu_graph_shards(call->graph) > 1)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: predictions of %lld rows in a step of %lld; "
-                           "expected the step's, or a step of .valid_rows on one shard",
+                           "expected the step's, or a step of .valid_rows in one process",
                            call->model->base.name, (long long)rows, (long long)step->rows);
     step->rows = rows;
     step->count = step->total =

@@ -287,6 +287,14 @@ static CornuStatus share_microbatches(const CornuModel *model, CornuStep *step)
     return CORNU_OK;
 }
 
+/* Whether a function of the step, or a loss or metric that it computes, is of whole batches. */
+static bool is_of_whole_batches(const CornuModel *model, const CornuStep *step)
+{
+    const bool predicts = step->mode == CORNU_STEP_PREDICT;
+    return cornu__model_has_whole_batches(model) && !cornu__step_runs_once(step) &&
+           !step->microbatched && (!predicts || cornu__model_has_own(model, step->mode));
+}
+
 /* The rows of each shard. */
 static CornuStatus share_rows(const CornuModel *model, CornuStep *step)
 {
@@ -295,20 +303,18 @@ static CornuStatus share_rows(const CornuModel *model, CornuStep *step)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: a batch of %lld rows, expected the model's "
                            ".batch_size, %lld", model->base.name, (long long)batch,
                            (long long)model->batch_size);
-    step->shards = cornu_device_shards(model->device);
-    step->own = cornu__share_of(model->device);
+    step->together = !cornu__step_runs_once(step) && !has_own_data(model, step->mode) &&
+                     (cornu__model_mixes_rows(model) || cornu__model_runs_once(model));
+    step->whole_batch = step->together || is_of_whole_batches(model, step);
+    step->shards = step->whole_batch ? 1 : cornu_device_shards(model->device);
+    step->own = step->whole_batch ? (CornuShare){ .shards = 1, .count = 1 }
+                                  : cornu__share_of(model->device);
     if (step->microbatched) CORNU__TRY(share_microbatches(model, step));
     step->rows = (batch + step->shards - 1) / step->shards;
     if (batch < step->shards && !cornu__step_runs_once(step))
         return cornu__fail(CORNU_ERR_SHAPE, "%s: a batch of %lld rows for %d shards, expected at "
                            "least one row for each", model->base.name, (long long)batch,
                            step->shards);
-    step->together = !cornu__step_runs_once(step) && !has_own_data(model, step->mode) &&
-                     (cornu__model_mixes_rows(model) || cornu__model_runs_once(model));
-    if (step->together && step->shards > 1)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: rows depend on each other: %s. Expected a "
-                           "device of one shard, %d shards would share the rows of a batch",
-                           model->base.name, model->dependence.text, step->shards);
     return CORNU_OK;
 }
 
@@ -346,6 +352,7 @@ static CornuStatus record_step(CornuModel *model, CornuStep *step)
     if (!cornu__model_is_function(model)) CORNU__TRY(share_rows(model, step));
     step->graph = cornu_graph_create(model->device);
     if (!step->graph) return cornu_error_take();
+    if (step->whole_batch) CORNU__TRY(cornu_graph_set_whole_batch(step->graph));
     cornu_graph_watch(step->graph, model->debug_nans);
     cornu_graph_set_concurrent(step->graph, step->concurrent);
     CORNU__TRY(make_inputs(model, step));

@@ -46,6 +46,33 @@ static CornuGraphPart *part_of(CornuGraph *graph, CornuVariable *variable)
     return part;
 }
 
+/* The type of the variable's value in a graph: of whole batches all that the shards have slices
+ * of. */
+static CornuType type_in(const CornuGraph *graph, const CornuVariable *variable)
+{
+    CornuType type = cornu__variable_shard_type(variable);
+    if (graph->whole_batch && variable->spread == CORNU_SLICED)
+        type.shape.extent[0] *= cornu_device_shards(graph->device);
+    return type;
+}
+
+/* Whether the graph can read it: one of whole batches has no shards. */
+static CornuStatus check_spread(const CornuGraph *graph, const CornuVariable *variable)
+{
+    const bool apart = variable->spread == CORNU_PER_SHARD || variable->spread == CORNU_DUPLICATED;
+    if (!graph->whole_batch) return CORNU_OK;
+    if (apart)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: each of %d shards has its own value, as of "
+                           "a stateful layer or an optimizer of groups, in a graph of whole "
+                           "batches; expected a value that they share, or one shard",
+                           variable->name, cornu_device_shards(graph->device));
+    if (cornu_type_equal(type_in(graph, variable), variable->type)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %lld rows in slices of %d shards in a graph of "
+                       "whole batches, expected rows that divide", variable->name,
+                       (long long)variable->type.shape.extent[0],
+                       cornu_device_shards(graph->device));
+}
+
 CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable)
 {
     if (!graph || !variable || cornu_error_pending())
@@ -66,8 +93,11 @@ CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable)
     const int known = cornu__lookup_find(&graph->input_of, variable);
     if (known >= 0 && known < graph->input_count && graph->inputs[known].variable == variable)
         return cornu__tensor(graph, graph->program->inputs[known]);
-    return cornu__graph_add_input(graph, cornu__variable_shard_type(variable),
-                                  variable->spread != CORNU_SHARED,
+    if (check_spread(graph, variable)) return cornu__null();
+    /* As on a device of one shard, where a variable is sliced only if it is packed. */
+    const bool per_shard = variable->spread != CORNU_SHARED &&
+                           (variable->segments || !graph->whole_batch);
+    return cornu__graph_add_input(graph, type_in(graph, variable), per_shard,
                                   (CornuGraphInput){ .variable = variable,
                                                      .is_whole = variable->segments != NULL });
 }
@@ -122,7 +152,7 @@ CornuStatus cornu_assign(CornuVariable *variable, CornuTensor *tensor)
         return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_assign: no %s given",
                            variable ? "tensor" : "variable");
     CornuText       a, b;
-    const CornuType type = cornu__variable_shard_type(variable);
+    const CornuType type = type_in(tensor->graph, variable);
     if (!cornu_type_equal(type, cornu_tensor_type(tensor)))
         return cornu__fail(CORNU_ERR_SHAPE, "%s: the variable is %s, the assigned value %s",
                            variable->name, cornu_type_print(&a, type),

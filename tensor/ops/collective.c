@@ -59,7 +59,7 @@ static CornuTensor *record_collective(CornuOpId id, CornuTensor *x, const CornuG
     CornuTensor *out[CORNU_MAX_OUTPUTS];
     int          in_order[CORNU_MAX_SHARDS];
     if (!x) return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: operand 0 is NULL", cornu_op_name(id));
-    const int shards = cornu_device_shards(x->graph->device);
+    const int shards = cornu_graph_shards(x->graph);
     CornuAttributes attributes = { .shards = { .size = shards } };
     if (groups && cornu__fail_prefix(cornu_groups_check(groups, shards), cornu_op_name(id)))
         return cornu__null();

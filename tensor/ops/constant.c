@@ -32,7 +32,7 @@ CornuGradient *const cornu__iota_gradient = CORNU_NO_GRADIENT;
 CornuTensor *cornu_op_replica_id(CornuGraph *graph)
 {
     /* A constant, as only shard 0 exists: then nothing varies from shard to shard. */
-    if (graph && cornu_device_shards(cornu_graph_device(graph)) == 1)
+    if (graph && cornu_graph_shards(graph) == 1)
         return cornu_op_constant(graph, cornu_scalar(CORNU_I64), 0.0);
     return cornu__record0(graph, CORNU_OP_REPLICA_ID, NULL);
 }

@@ -264,7 +264,7 @@ static CornuTensor *train(CornuLayer *layer, const CornuCall *call, CornuTensor 
                           CornuTensor *counts, CornuTensor *gamma, CornuTensor *beta)
 {
     const BatchNormalization *self = (BatchNormalization *)layer;
-    const bool   one = cornu_device_shards(cornu_graph_device(call->graph)) == 1;
+    const bool   one = cornu_graph_shards(call->graph) == 1;
     const bool   together = self->config.synchronized && !one, renorm = self->config.renorm;
     const double epsilon = self->config.epsilon;
     Statistics   batch = { 0 };

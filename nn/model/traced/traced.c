@@ -68,7 +68,7 @@ static CornuStatus add_loss(CornuLayer *layer, const CornuCall *call, CornuTenso
     if (!loss) return cornu_error_status();
     const int rank = cornu_tensor_shape(loss).rank;
     if (rank > 0) loss = cornu_op_reduce_sum(loss, (INT64_C(1) << rank) - 1, false);
-    if (call->microbatch || cornu_device_shards(cornu_graph_device(call->graph)) > 1)
+    if (call->microbatch || cornu_graph_shards(call->graph) > 1)
         loss = cornu_op_multiply(loss, cornu_op_divide(cornu_op_convert(call->count, CORNU_F32),
                                                        cornu_op_convert(call->total, CORNU_F32)));
     return cornu_layer_add_loss(layer, call, loss);
@@ -80,7 +80,7 @@ static CornuTensor *whole(const CornuLayer *layer, CornuTensor *value)
 {
     value = cornu_op_convert(value, CORNU_F32);     /* all_reduce is of f32 */
     if (!value || !cornu_tensor_varies(value)) return value;
-    if (cornu_device_shards(cornu_graph_device(cornu_tensor_graph(value))) == 1)
+    if (cornu_graph_shards(cornu_tensor_graph(value)) == 1)
         return cornu_op_all_reduce(value);
     return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: assigns a weight what depends on the rows "
                             "of a batch, which several shards have; expected one shard",

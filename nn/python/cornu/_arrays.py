@@ -5,6 +5,7 @@ import ctypes
 import numpy as np
 
 from ._library import lib
+from ._operators import users_line
 
 _NAMES = {"f32": "float32", "f64": "float64", "f16": "float16", "i64": "int64", "i32": "int32",
           "u32": "uint32", "u8": "uint8", "bool": "bool", "bf16": "bfloat16"}
@@ -114,3 +115,42 @@ def dtype_number(name):
         raise ValueError("the dtype %r is not supported, expected one of %s"
                          % (name, ", ".join(_NUMBERS)))
     return _NUMBERS[name]
+
+
+# ---- Operations' arrays ----
+
+class Array(np.ndarray):
+    """What operations on arrays return: a NumPy array."""
+
+    def numpy(self):
+        return np.asarray(self)
+
+    def __repr__(self):
+        return repr(np.asarray(self))
+
+
+# As Keras on JAX converts arrays.
+_NARROWER = {np.dtype("float64"): np.dtype("float32"), np.dtype("int64"): np.dtype("int32"),
+             np.dtype("uint64"): np.dtype("uint32")}
+_NARROWER.update({np.dtype(a): np.dtype(b) for a, b in _WIDER.items() if a != "uint64"})
+
+
+def to_array(value, dtype=None):
+    """A NumPy array as keras.ops.convert_to_tensor makes it: 64-bit numbers become 32-bit ones."""
+    array = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
+    if dtype is not None:
+        return array.astype(KERAS_NAMES[dtype_number(dtype)], copy=False)
+    if array.dtype in _EXACT and array.dtype not in _NARROWER:
+        return array
+    if array.dtype not in _NARROWER:
+        raise TypeError("expected an array of numbers, %s came (%s)"
+                        % (array.dtype, users_line()))
+    return array.astype(_NARROWER[array.dtype])
+
+
+def borrowed(array, lent):
+    """Lends an array to a CornuArray that has its type."""
+    if not (array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative):
+        array = np.require(array, array.dtype.newbyteorder("="), ["C", "A"])
+    lent.data = array.__array_interface__["data"][0]
+    return array

@@ -250,7 +250,7 @@ class _Recorded:
     def _record(self, device, tried, function, args, kwargs, arrays):
         self.recording = Recording(device, function.counter, tried=tried, of=function)
         with self.recording:
-            inputs = [self.recording.input(array) for array in arrays]
+            inputs = self.recording.batch(arrays)
             made = function.python(*filled(args, inputs), **filled(kwargs, inputs))
             self.outputs = []
             self.result = mapped(made, self._output)

@@ -63,13 +63,9 @@ class Into(Recording):
             made.iteration, made.seed = self._call.iteration, self._call.seed
         return made
 
-    def settled(self, pointer):
-        """What a variable takes: the same on all shards, of which there is one."""
-        return lib.cornu_op_all_reduce(pointer) if lib.cornu_tensor_varies(pointer) else pointer
-
     @property
     def shards(self):
-        return lib.cornu_device_shards(self.device)
+        return lib.cornu_graph_shards(self.pointer)
 
 
 def into(tensor, owner):
@@ -125,8 +121,9 @@ def values_of(recording, function, y_true, y_pred):
     made = operate("cast", recording.value(made), "float32")
     rows = y_pred.shape[0]
     if made.ndim == 0 and recording.shards > 1:
-        raise NotImplementedError("%s: returned a scalar, on a device of %d shards; expected a "
-                                  "value for each row" % (name_of(function), recording.shards))
+        raise NotImplementedError("%s: returned a scalar, on %d shards of several processes; "
+                                  "expected a value for each row"
+                                  % (name_of(function), recording.shards))
     return made if made.ndim else operate("broadcast_to", made, (rows,))
 
 
@@ -166,8 +163,8 @@ def _metric(metric, owner):
         call = call.contents
         recording = into(call.y_pred, owner)
         if recording.shards > 1:
-            raise NotImplementedError("%s: a metric of the program's own on a device of %d shards"
-                                      % (metric.name, recording.shards))
+            raise NotImplementedError("%s: a metric of the program's own on %d shards of several "
+                                      "processes" % (metric.name, recording.shards))
         with recording:
             for i, (variable, begin) in enumerate(zip(variables, first)):
                 value = Value(old[i], recording)

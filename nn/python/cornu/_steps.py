@@ -163,9 +163,6 @@ class OwnStep:
             raise ReferenceError("the model of this step is gone")
         recording = Step(call, self)
         recording.device_owner, recording.model = self, model
-        if recording.shards > 1:
-            raise NotImplementedError("%s: a step of its own in Python on a device of %d shards, "
-                                      "expected one" % (model.name, recording.shards))
         return model, call, recording
 
     def _data(self, call, recording):

@@ -12,7 +12,8 @@ import weakref
 
 import numpy as np
 
-from ._arrays import _EXACT, _WIDER, KERAS_NAMES, Borrowed, dtype_number, shape_of
+from ._arrays import (_NARROWER, KERAS_NAMES, Array, Borrowed, borrowed, dtype_number, shape_of,
+                      to_array)
 from ._described import described, plain
 from ._extents import extents_of
 from ._library import Owned, lib, struct
@@ -20,49 +21,11 @@ from ._operators import Operators, operate, users_line
 from ._traces import tracing
 
 _MOST = lib.constants["CORNU_MAX_LAYER_TENSORS"]
+_SUMMED = {"float32", "float64", "int64", "int32"}      # what the library sums over shards
 _MOST_KEPT = 1024       # operations on arrays of one thread
 _ENTRIES = {name: entry for entry, name in zip(described["operations"],
                                                described["names"]["operations"])}
 _ENTRIES.update({entry["name"]: entry for entry in described["operations"]})
-
-
-# ---- Arrays ----
-
-class Array(np.ndarray):
-    """What operations on arrays return: a NumPy array."""
-
-    def numpy(self):
-        return np.asarray(self)
-
-    def __repr__(self):
-        return repr(np.asarray(self))
-
-
-# As Keras on JAX converts arrays.
-_NARROWER = {np.dtype("float64"): np.dtype("float32"), np.dtype("int64"): np.dtype("int32"),
-             np.dtype("uint64"): np.dtype("uint32")}
-_NARROWER.update({np.dtype(a): np.dtype(b) for a, b in _WIDER.items() if a != "uint64"})
-
-
-def to_array(value, dtype=None):
-    """A NumPy array as keras.ops.convert_to_tensor makes it: 64-bit numbers become 32-bit ones."""
-    array = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
-    if dtype is not None:
-        return array.astype(KERAS_NAMES[dtype_number(dtype)], copy=False)
-    if array.dtype in _EXACT and array.dtype not in _NARROWER:
-        return array
-    if array.dtype not in _NARROWER:
-        raise TypeError("expected an array of numbers, %s came (%s)"
-                        % (array.dtype, users_line()))
-    return array.astype(_NARROWER[array.dtype])
-
-
-def _address(array, lent):
-    """Lends an array to a CornuArray that has its type."""
-    if not (array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative):
-        array = np.require(array, array.dtype.newbyteorder("="), ["C", "A"])
-    lent.data = array.__array_interface__["data"][0]
-    return array
 
 
 # ---- Recordings ----
@@ -226,6 +189,7 @@ class Recording:
         if self._owned is None:
             self._owned = Owned(lib.cornu_graph_create(self.device), lib.cornu_graph_free,
                                 self._device)
+            lib.cornu_graph_set_whole_batch(self._owned.address)
             if self._of is not None and self._of.sequential:
                 lib.cornu_graph_set_sequential(self._owned.address)
         return self._owned.address
@@ -269,9 +233,18 @@ class Recording:
 
     # ---- Tensors ----
 
-    def input(self, array):
+    def input(self, array, dealt=False):
+        """dealt: the shards of the device share its rows, if there are several."""
         lent = Borrowed().array(array)
-        return Value(lib.cornu_graph_input(self.pointer, lent.type), self)
+        add = lib.cornu_graph_shard_input if dealt else lib.cornu_graph_input
+        return Value(add(self.pointer, lent.type), self)
+
+    def batch(self, arrays):
+        """Inputs for the arrays of a function. Those with as many rows as the last one are the
+        batch; what else is cut so is computed as right, but exchanged more."""
+        several = lib.cornu_device_shards(self.device) > 1
+        rows = next((a.shape[0] for a in reversed(arrays) if a.ndim), 0) if several else 0
+        return [self.input(a, rows > 0 and a.ndim > 0 and a.shape[0] == rows) for a in arrays]
 
     def constant(self, array):
         """An array that does not change: the same Value for the same array."""
@@ -319,8 +292,16 @@ class Recording:
         return self._iteration
 
     def settled(self, pointer):
-        """What is assigned to a variable for a tensor."""
-        return pointer
+        """What a variable takes for a tensor: the same on all shards, of which the graph has
+        one."""
+        if not lib.cornu_tensor_varies(pointer):
+            return pointer
+        dtype = lib.cornu_tensor_type(pointer).dtype
+        if KERAS_NAMES[dtype] in _SUMMED:
+            return lib.cornu_op_all_reduce(pointer)
+        wider = "float32" if "float" in KERAS_NAMES[dtype] else "int32"
+        summed = lib.cornu_op_all_reduce(lib.cornu_op_convert(pointer, dtype_number(wider)))
+        return lib.cornu_op_convert(summed, dtype)
 
     def call(self, training=False, draws=False):
         """draws: whether it may draw numbers, which differ from run to run, without training."""
@@ -414,7 +395,8 @@ class Compiled:
         self.recording, self._values = recording, outputs
         self._feeds, self._made = [], []
         for value in inputs:
-            lent = Borrowed().array(np.empty(value.shape, value.dtype))
+            shards = (1,) if lib.cornu_tensor_varies(value.pointer) else ()
+            lent = Borrowed().array(np.empty(shards + value.shape, value.dtype))
             self._feeds.append((value.pointer, lent))
         fetched, lents = [], []
         for value in outputs:
@@ -436,7 +418,7 @@ class Compiled:
     def run(self, arrays):
         """The values, as arrays, of these ones."""
         for (pointer, lent), array in zip(self._feeds, arrays):
-            array = _address(array, lent)
+            array = borrowed(array, lent)
             lib.cornu_graph_feed(pointer, lent)
         made = []
         for view, (shape, dtype) in zip(self._views, self._made):
