@@ -16,6 +16,7 @@ typedef struct {
     const CornuKerasFinder *finder;
     CornuKerasLayout *layout;
     bool             *seen;         /* weights that have a place */
+    int               common;       /* the group of a layer and of the one that it extends; or -1 */
 } Walk;
 
 /* "folder/name", or the name alone without a folder. */
@@ -32,6 +33,7 @@ static CornuStatus add_group(Walk *walk, const char *folder, const char *name)
     char              path[MAX_PATH];
     CornuKerasLayout *layout = walk->layout;
     CORNU__TRY(join(path, folder, "vars"));
+    if (walk->common >= 0 && !strcmp(layout->groups[walk->common].path, path)) return CORNU_OK;
     CORNU__TRY(cornu__reserve(&layout->groups, &layout->space, layout->count, 1,
                               sizeof *layout->groups));
     CornuKerasGroup *group = &layout->groups[layout->count++];
@@ -87,25 +89,31 @@ static int pass_of(const CornuLayer *layer, const CornuWeight *weight)
     return cornu__quantization(layer) ? cornu__weight_place(weight) : !is_first(weight);
 }
 
-/* Adds the weights of one part to the last group, the trainable ones first. */
-static void place(Walk *walk, const CornuLayer *layer, const char *part, size_t length)
+/* Adds those weights of one part to the last group whose turn is in this pass. */
+static void place_pass(Walk *walk, const CornuLayer *layer, const char *part, size_t length,
+                       int pass)
 {
     CornuKerasLayout *layout = walk->layout;
-    const int         passes = cornu__quantization(layer) ? CORNU_WEIGHT_PLACES : 2;
-    for (int pass = 0; pass < passes; pass++)
-        for (int i = 0; i < layer->weight_count; i++) {
-            const CornuWeight *weight = layer->weights[i];
-            size_t      own;
-            const char *of = part_of(layer, weight, &own);
-            if (weight->is_lora || pass_of(layer, weight) != pass || own != length ||
-                strncmp(of, part, length))
-                continue;
-            const int number = cornu__model_weight_index(walk->model, weight);
-            if (walk->seen[number]) continue;
-            walk->seen[number] = true;
-            layout->order[layout->placed++] = number;
-            layout->groups[layout->count - 1].count++;
-        }
+    for (int i = 0; i < layer->weight_count; i++) {
+        const CornuWeight *weight = layer->weights[i];
+        size_t      own;
+        const char *of = part_of(layer, weight, &own);
+        if (weight->is_lora || pass_of(layer, weight) != pass || own != length ||
+            strncmp(of, part, length))
+            continue;
+        const int number = cornu__model_weight_index(walk->model, weight);
+        if (walk->seen[number]) continue;
+        walk->seen[number] = true;
+        layout->order[layout->placed++] = number;
+        layout->groups[layout->count - 1].count++;
+    }
+}
+
+/* All of them, the trainable ones first. */
+static void place(Walk *walk, const CornuLayer *layer, const char *part, size_t length)
+{
+    const int passes = cornu__quantization(layer) ? CORNU_WEIGHT_PLACES : 2;
+    for (int pass = 0; pass < passes; pass++) place_pass(walk, layer, part, length, pass);
 }
 
 static void put(Walk *walk, const CornuWeight *weight)
@@ -244,19 +252,42 @@ static bool is_of_earlier(const CornuTraced *traced, int graph, const CornuLayer
     return false;
 }
 
+/* A layer whose class extends that of another one is one object with it in Keras, whose trainable
+ * weights come first, of both. */
+static CornuStatus add_extended(Walk *walk, const CornuLayer *layer, const CornuLayer *base,
+                                const char *folder)
+{
+    const int outer = walk->common;
+    walk->common = walk->layout->count - 1;
+    for (int pass = 0; pass < 2; pass++) {
+        if (base->inner_count == 0) place_pass(walk, base, "", 0, pass);
+        for (int i = 0; i < layer->own_count; i++) {
+            const CornuWeight *weight = layer->weights[i];
+            if (is_first(weight) == (pass == 1)) continue;
+            walk->seen[cornu__model_weight_index(walk->model, weight)] = true;
+            put(walk, weight);
+        }
+    }
+    CornuStatus status = add_layer(walk, base, folder);
+    walk->common = outer;
+    return status;
+}
+
 /* A traced layer's own weights, and the layers that it calls, by the attributes that they are. */
 static CornuStatus add_traced(Walk *walk, const CornuLayer *layer, const char *folder)
 {
     const CornuTraced *traced = cornu__as_traced(layer);
+    const CornuLayer  *base = cornu_traced_layer(layer, "");
     char               path[MAX_PATH];
     CORNU__TRY(add_group(walk, folder, cornu_layer_name(layer)));
-    place_own(walk, layer);
+    if (base) CORNU__TRY(add_extended(walk, layer, base, folder));
+    else place_own(walk, layer);
     for (int i = 0; i < traced->graph_count; i++) {
         const CornuLayer *model = &traced->graphs[i].model->base;
         for (int k = 0; k < model->inner_count; k++) {
             const CornuLayer *inner = model->inner[k];
             if (inner->kind == &cornu__input_class || cornu__as_operation(inner) ||
-                is_of_earlier(traced, i, inner))
+                inner == base || is_of_earlier(traced, i, inner))
                 continue;
             CORNU__TRY(join(path, folder, cornu__traced_attribute(traced, inner)));
             CORNU__TRY(add_layer(walk, inner, path));
@@ -294,7 +325,7 @@ CornuStatus cornu__keras_layout(const CornuModel *model, const char *layers,
     *layout = (CornuKerasLayout){ .order = cornu__allocate(2 * weights + variables,
                                                            sizeof *layout->order) };
     Walk walk = { .model = model, .layers = layers, .finder = finder, .layout = layout,
-                  .seen = cornu__allocate(weights, sizeof(bool)) };
+                  .common = -1, .seen = cornu__allocate(weights, sizeof(bool)) };
     CornuStatus status = layout->order && walk.seen ? add_layer(&walk, &model->base, "")
                                                     : CORNU_ERR_MEMORY;
     cornu__release(walk.seen);
@@ -306,7 +337,7 @@ CornuStatus cornu__keras_layout_optimizer(const CornuModel *model, int variables
                                           CornuKerasLayout *layout)
 {
     const CornuOptimizer *optimizer = cornu_model_optimizer(model);
-    Walk                  walk = { .layout = layout };
+    Walk                  walk = { .layout = layout, .common = -1 };
     CORNU__TRY(add_group(&walk, "optimizer", optimizer ? cornu_optimizer_name(optimizer) : ""));
     layout->groups[layout->count - 1].count = variables;
     for (int i = 0; i < variables; i++)

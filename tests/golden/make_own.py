@@ -1,5 +1,5 @@
-"""What Keras computes of the programs in tests/python/own_programs.py, own/own.json, and of those in
-own_networks.py, own/networks.json: by JAX, and by TensorFlow where they need its GradientTape."""
+"""What Keras computes of the programs in tests/python/own_programs.py, own/own.json, of those in
+own_extended.py, own/extended.json, and of those in own_networks.py, own/networks.json: by JAX, and by TensorFlow where they need its GradientTape."""
 
 import json
 import os
@@ -10,6 +10,7 @@ os.environ.setdefault("KERAS_BACKEND", "jax")
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "python"))
 
+import own_extended  # noqa: E402
 import own_networks  # noqa: E402
 import own_programs  # noqa: E402
 
@@ -48,4 +49,5 @@ else:
     made.update(json.loads(others.stdout.splitlines()[-1]))
     written("networks.json", made)
     import keras
-    written("own.json", {name: own_programs.run(keras, name)[2] for name in own_programs.PROGRAMS})
+    for file, programs in (("own.json", own_programs), ("extended.json", own_extended)):
+        written(file, {name: programs.run(keras, name)[2] for name in programs.PROGRAMS})

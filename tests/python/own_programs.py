@@ -261,10 +261,10 @@ PROGRAMS = {each.__name__: each for each in (linear, subclassed, centred, masked
                                              open_cell, both_ways, distributed, many)}
 
 
-def run(keras, name):
+def run(keras, name, programs=PROGRAMS):
     """What a program computes: the shapes of its weights, predictions, the losses of three epochs,
     and predictions after them."""
-    model, x, y = PROGRAMS[name](keras)
+    model, x, y = programs[name](keras)
     model.set_weights([abs(numbers(w.shape, 100 + i)) if "variance" in w.path else
                        numbers(w.shape, 100 + i) for i, w in enumerate(model.weights)])
     made = {"shapes": [list(w.shape) for w in model.get_weights()],

@@ -446,6 +446,11 @@ static CornuStatus list_weights(CornuTraced *traced)
     return status;
 }
 
+static bool is_never_called(const CornuTracedGraph *graph)
+{
+    return graph->training_only && graph->inference_only;
+}
+
 static CornuStatus check_graph(const CornuTraced *traced, const CornuTracedGraph *graph)
 {
     bool known = graph->results > 0 && graph->operands > 0 &&
@@ -461,13 +466,22 @@ static CornuStatus check_graph(const CornuTraced *traced, const CornuTracedGraph
     if (traced->graph_count == CORNU_MAX_WRAPPED)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "is traced for more than %d types of operands",
                            CORNU_MAX_WRAPPED);
-    const bool never = graph->training_only && graph->inference_only;
-    if (traced->graph_count && computed(graph) == RESULTS && !never &&
-        traced->graphs[0].results != graph->results)
+    const CornuTracedGraph *first = traced->graph_count ? &traced->graphs[0] : NULL;
+    if (first && !is_never_called(first) && computed(graph) == RESULTS &&
+        !is_never_called(graph) && first->results != graph->results)
         return cornu__fail(CORNU_ERR_ARGUMENT, "returns %d tensors and, for other operands or in "
-                           "training, %d; expected the same number", traced->graphs[0].results,
+                           "training, %d; expected the same number", first->results,
                            graph->results);
     return cornu__check_depth(cornu_layer_name(&traced->base), &graph->model->base);
+}
+
+/* Graphs that are never called come last: the first one says how many results the layer has. */
+static void insert(CornuTraced *traced, CornuTracedGraph graph)
+{
+    int at = traced->graph_count++;
+    for (; at > 0 && !is_never_called(&graph) && is_never_called(&traced->graphs[at - 1]); at--)
+        traced->graphs[at] = traced->graphs[at - 1];
+    traced->graphs[at] = graph;
 }
 
 CornuStatus cornu__traced_add_graph(CornuTraced *traced, CornuTracedGraph graph)
@@ -483,7 +497,7 @@ CornuStatus cornu__traced_add_graph(CornuTraced *traced, CornuTracedGraph graph)
     layer->inner = layer->wrapped;
     layer->inner[layer->inner_count++] = &graph.model->base;
     if (layer->depth <= graph.model->base.depth) layer->depth = graph.model->base.depth + 1;
-    traced->graphs[traced->graph_count++] = graph;
+    insert(traced, graph);
     return list_weights(traced);
 }
 

@@ -80,7 +80,8 @@ CornuStatus cornu_traced_add_from(CornuLayer *layer, const CornuTracedGraphConfi
     cornu_traced_add_from((layer), &(CornuTracedGraphConfig){ .unset = 0, __VA_ARGS__ })
 
 /* Says which attribute of the class a layer is that its graphs call, where Keras' files keep the
- * layer's weights: "dense", or of a list "blocks/dense_1". By default its name. */
+ * layer's weights: "dense", or of a list "blocks/dense_1"; "" is the layer whose class this one
+ * extends, which in Keras is the same object. By default its name. */
 CornuStatus cornu_traced_attribute(CornuLayer *layer, const CornuLayer *inner,
                                    const char *attribute);
 

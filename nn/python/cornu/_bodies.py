@@ -116,6 +116,12 @@ def inputs_of(shape):
     return input_tensor(tuple(shape)[1:])
 
 
+def inputs_as(model):
+    """Symbolic inputs as those of a model."""
+    made = [input_tensor(t.shape[1:], dtype=t.dtype) for t in model.inputs]
+    return made[0] if len(made) == 1 else made
+
+
 def outputs_of(made):
     """What Model takes as outputs of what a call returned: one, a list or a dictionary."""
     if isinstance(made, Tensor):

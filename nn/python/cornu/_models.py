@@ -18,7 +18,7 @@ from ._values import Value, current
 from ._feeds import is_feed
 from .saving import check_overwrite
 from ._training import Trained, listed
-from ._bodies import (Body, Part, first_batch, inputs_like, inputs_of, outputs_of,
+from ._bodies import (Body, Part, first_batch, inputs_as, inputs_like, inputs_of, outputs_of,
                       overridden)
 from ._traces import tracing
 from ._traced import filled, form_of, note_arguments
@@ -37,6 +37,8 @@ class Model(Trained, Configured, Weighted):
         return made
 
     _body = None            # of a subclass with a call of its own
+    _base = None            # of one whose call is around that of inputs and outputs: their model
+
     def __setattr__(self, name, value):
         super().__setattr__(name, value)
         if isinstance(value, Variable) and self._body is not None:
@@ -53,10 +55,7 @@ class Model(Trained, Configured, Weighted):
         if inputs is None or outputs is None:
             raise TypeError("Model takes inputs and outputs, or is subclassed with a method call")
         if type(self).call is not Model.call:
-            raise NotImplementedError(
-                "%s overrides call of a model that is made of inputs and outputs, which the library "
-                "computes: call super().__init__() without them, and hold that model as an "
-                "attribute" % type(self).__name__)
+            return self._extend(Model(inputs, outputs, name=name), name, **kwargs)
         config = struct("CornuModelConfig", name=name or unique_name("functional"))
         tensors = self._set_tensors(config, "input", inputs)
         tensors += self._set_tensors(config, "output", outputs)
@@ -104,6 +103,8 @@ class Model(Trained, Configured, Weighted):
 
     @property
     def pointer(self):
+        if self._owned is None and self._base is not None and self._base.built:
+            self._make_from(inputs_as(self._base))
         if self._owned is None and self._body is not None:
             raise ValueError("%s: the shapes of its data are not known yet: call it, fit, or build "
                              "it first" % self.name)
@@ -115,8 +116,16 @@ class Model(Trained, Configured, Weighted):
 
     # ---- Subclasses with a call of their own ----
 
+    def _extend(self, base, name, **kwargs):
+        """Makes this a model of the program's own, whose super().call is that of another model."""
+        self._reset()
+        self._owned, self._base = None, base
+        self._body = Body(self, name=name or base.name, **kwargs)
+
     def call(self, *args, **kwargs):
         """Override it; for the model itself it is a call of it."""
+        if self._base is not None:
+            return self._base(*args, **kwargs)
         if self._body:
             raise NotImplementedError("%s has no method call" % type(self).__name__)
         return self(*args, **kwargs)
@@ -442,11 +451,12 @@ class Sequential(Model):
     _added = ()             # the objects of its layers
     _begun = None           # the Input
 
+    def __init_subclass__(cls, **kwargs):
+        if "call" in vars(cls) and not issubclass(cls, ExtendedSequential):
+            cls.__bases__ = (ExtendedSequential, *cls.__bases__)
+        super().__init_subclass__(**kwargs)
+
     def __init__(self, layers=None, name=None):
-        if type(self).call is not Model.call:
-            raise NotImplementedError(
-                "%s overrides call of Sequential, which the library computes: subclass Model, and "
-                "hold the Sequential as an attribute" % type(self).__name__)
         self._pending, self._owned = name or unique_name("sequential"), None
         self._waiting, self._shaped, self._added = [], False, []
         self._reset()
@@ -552,6 +562,30 @@ class Sequential(Model):
         layer._model = layer._model or weakref.ref(self._owned.counted)
         if getattr(layer, "_after", None) is not None:
             self.add(layer._after)
+
+
+class ExtendedSequential:
+    """The base that a subclass of Sequential with a call of its own gets before it: a model of the
+    program's own around a Sequential."""
+
+    locals().update({name: getattr(Model, name) for name in vars(Sequential)
+                     if hasattr(Model, name) and not name.startswith("__")})
+
+    def __init__(self, layers=None, name=None, **kwargs):
+        self._extend(Sequential(layers, name=name), name, **kwargs)
+
+    def add(self, layer):
+        self._base.add(layer)
+
+    def pop(self, rebuild=True):
+        return self._base.pop(rebuild)
+
+    def build(self, input_shape):
+        if not self._base.built:
+            self._base.build(input_shape)
+        Model.build(self, input_shape)
+
+    layers = property(lambda self: self._base.layers)
 
 
 __all__ = ["Model", "Sequential"]

@@ -75,11 +75,13 @@ def _kind(dtype):
 
 def attributes(value, path=""):
     """(path, layer) for each layer among the attributes of an object, as Keras' files name them:
-    "dense", and in a list "blocks/dense_1"."""
+    "dense", and in a list "blocks/dense_1"; "" is the one that an object extends, itself."""
     for name, member in vars(value).items():
-        if name == "_wrappers":     # models of single calls
+        if name in ("_wrappers", "_arguments"):     # of single calls, of __init__
             continue
-        if isinstance(member, Weighted):
+        if name == "_base":
+            yield "", member
+        elif isinstance(member, Weighted):
             yield path + name, member
         elif isinstance(member, (list, tuple, dict)):
             yield from _members(member, path + name, {})
@@ -409,6 +411,7 @@ class Traces:
             if layer._has_layer():
                 lib.cornu_traced_attribute(address, layer._layer_pointer(), path)
         lib.cornu_traced_set_config(address, json.dumps(self._safe_config()))
+        self._hold_parts(runs, args, kwargs, types)
         if len(runs) == 2 and ends[0] != ends[1]:
             if repr(runs[0][3]) != repr(runs[1][3]):
                 raise ValueError("%s: call returns %s in training and %s otherwise, expected the "
@@ -423,6 +426,9 @@ class Traces:
             self._add(*self._began, computes_states=True)
             self._begins = False
         return runs[-1][3]
+
+    def _hold_parts(self, runs, args, kwargs, types):
+        """Before the graphs of these runs are added: makes layers parts that they do not call."""
 
     def _safe_config(self):
         try:

@@ -103,9 +103,12 @@ class Weight(Readable):
             from ._functions import assign_in
             self._read(recording)
             return assign_in(recording, self._native(), recording.value(value), "float32", self)
+        self.write(value)
+
+    def write(self, value):
+        """Sets the value at once, wherever that is."""
         lent = Borrowed()
-        value = np.asarray(value, np.float32)
-        lib.cornu_weight_write(self._address, lent.array(value))
+        lib.cornu_weight_write(self._address, lent.array(np.asarray(value, np.float32)))
 
     def assign_add(self, value):
         self.assign(self + value)

@@ -13,7 +13,9 @@ from ._library import Owned, lib, struct
 from ._surface.missing import add_aliases, getter, missing_attribute
 from ._surface.registry import add_registry
 from ._symbols import Tensor, find_tensor, input_tensor as Input
+from ._extended import Extended, overrides
 from ._lambda import Lambda, Wrapper
+from ._open_layers import base_for
 from ._own import Objects, is_own, name_of
 from ._traced import Layer, made_of_config
 from ._traces import tracing
@@ -35,25 +37,16 @@ def _class_of(record):
     return None
 
 
-# What layers of Keras call of themselves, and the library does not.
-_COMPUTED = {"call", "build", "convolution_op", "_compute_attention", "_compute_attention_mask",
-             "_masked_softmax", "_calculate_scores", "_apply_scores", "compute_mask",
-             "get_initial_state"}
-
-
 class BuiltIn(Described, Layer):
     """A layer of the library, by its arguments."""
 
     _is_traced = False
 
     def __init_subclass__(cls, **kwargs):
+        if "description" not in vars(cls) and not issubclass(cls, Extended) and \
+                overrides(cls, BuiltIn):
+            cls.__bases__ = (base_for(cls), *cls.__bases__)
         super().__init_subclass__(**kwargs)
-        own = _COMPUTED & set(vars(cls))
-        if own and cls.class_name is not None:
-            raise NotImplementedError(
-                "%s overrides %s of %s, which the library computes: subclass Layer, and hold the "
-                "%s as an attribute" % (cls.__name__, " and ".join(sorted(own)), cls.class_name,
-                                        cls.class_name))
 
     # Those of the library's layer, not those of a class of the program's own.
     weights, trainable_weights = Weighted.weights, Weighted.trainable_weights
@@ -98,6 +91,10 @@ class BuiltIn(Described, Layer):
         value = (self._config or {}).get(name)
         if value is None:
             value = self.get_config().get(name)
+        kind = next((f["type"] for f in self.description["fields"] if f["name"] == name), "")
+        if kind.startswith(("single", "pair", "triple")) and not isinstance(value, tuple):
+            made = self.get_config().get(name)
+            return tuple(made) if isinstance(made, list) else made      # (2, 2) of 2
         if name.endswith("activation"):
             from . import activations
             return activations.get(value)
@@ -106,6 +103,7 @@ class BuiltIn(Described, Layer):
     def _makes_mask(self):
         return self.class_name == "Masking" or bool((self._config or {}).get("mask_zero"))
 
+    _built_for = None   # the shapes of build
     _after = None       # the activation, where it is a function of the program's own
 
     def _own_arguments(self, own):
@@ -200,6 +198,7 @@ class BuiltIn(Described, Layer):
             for i, extent in enumerate((None, *shape[1:])):
                 made.extent[i] = _NONE if extent is None else extent
         lib.cornu_layer_build_many(self._layer_pointer(), ctypes.addressof(of_many), len(shapes))
+        self._built_for = shapes
 
     @property
     def name(self):
@@ -243,7 +242,7 @@ class BuiltIn(Described, Layer):
 
     def _configure(self, given):
         """Arguments of a call that are the layer's own here, such as use_causal_mask."""
-        if not given:
+        if all((self._config or {}).get(name, False) == value for name, value in given.items()):
             return
         if self._calls:
             for name, value in given.items():
@@ -251,8 +250,14 @@ class BuiltIn(Described, Layer):
                     raise ValueError("%s: %s is %r in this call and not in the first one"
                                      % (self.name, name, value))
             return
+        shapes = self._built_for if self.built else None
+        values = self.get_weights() if shapes else []
         self._config.update(given)
         self._make()
+        if shapes:
+            self.build(shapes)
+            for weight, value in zip(self.weights, values):
+                weight.write(value)
 
     def reset_states(self):
         """Sets the states that outlast batches, those of stateful layers, to zeros."""
@@ -316,8 +321,32 @@ class HasVocabulary:
         self._make()
 
 
+class Cell:
+    """What cells of RNN have: sizes, and results in Keras' form."""
+
+    @property
+    def state_size(self):
+        return [self.units] * 2 if self.class_name == "LSTMCell" else self.units
+
+    @property
+    def output_size(self):
+        return self.units
+
+    def get_initial_state(self, batch_size=None):
+        """Zeros."""
+        from .ops import zeros
+        count = 2 if self.class_name == "LSTMCell" else 1
+        return [zeros((batch_size, self.units)) for _ in range(count)]
+
+    def _computed(self, args, kwargs):
+        made = super()._computed(args, kwargs)
+        states = args[1] if len(args) > 1 else kwargs.get("states")
+        return made[0], made[1:] if isinstance(states, (list, tuple)) else made[1]
+
+
 def _bases_of(entry):
     wraps = [Wraps] if layer_fields(entry) else []
+    wraps += [Cell] if entry["class_name"] in ("LSTMCell", "GRUCell", "SimpleRNNCell") else []
     return wraps + [base for base, key in ((Adapts, "adapts"), (HasVocabulary, "has_vocabulary"))
                     if entry.get(key)]
 

@@ -1,0 +1,219 @@
+"""Programs whose classes override what layers of Keras compute, for Keras and for Cornu alike, as
+those of own_programs.py."""
+
+from own_programs import numbers, run as run_of
+
+
+def dense_call(keras):
+    """A call around the library's, and another class around that one."""
+    layers, ops = keras.layers, keras.ops
+
+    class Scaled(layers.Dense):
+        def __init__(self, units, by=2.0, **kwargs):
+            super().__init__(units, **kwargs)
+            self.by = by
+
+        def call(self, inputs):
+            return super().call(inputs) * self.by
+
+        def get_config(self):
+            return {**super().get_config(), "by": self.by}
+
+    class Shifted(Scaled):
+        def call(self, inputs):
+            return ops.tanh(super().call(inputs)) + 0.25
+
+    x = keras.Input((3,))
+    y = Shifted(2, by=0.5)(Scaled(4, by=3.0, activation="relu")(x))
+    return keras.Model(x, y), numbers((10, 3), 1), numbers((10, 2), 2)
+
+
+def dense_build(keras):
+    """Weights beside the library's, which its own call reads."""
+    layers = keras.layers
+
+    class Gated(layers.Dense):
+        def build(self, input_shape):
+            super().build(input_shape)
+            self.gate = self.add_weight(shape=(self.units,), name="gate", initializer="ones")
+
+        def call(self, inputs):
+            return super().call(inputs) * self.gate
+
+    x = keras.Input((3,))
+    return keras.Model(x, Gated(2)(Gated(4)(x))), numbers((10, 3), 3), numbers((10, 2), 4)
+
+
+def dense_read(keras):
+    """A call that reads the library's weights, and does not call it."""
+    layers, ops = keras.layers, keras.ops
+
+    class Standard(layers.Dense):
+        def call(self, inputs):
+            kernel = self.kernel / (1e-6 + ops.sqrt(ops.mean(ops.square(self.kernel), axis=0)))
+            return self.activation(ops.matmul(inputs, kernel) + self.bias)
+
+    x = keras.Input((3,))
+    y = Standard(2)(Standard(4, activation="tanh")(x))
+    return keras.Model(x, y), numbers((10, 3), 5), numbers((10, 2), 6)
+
+
+def convolution(keras):
+    """The convolution of a kernel that is standardized."""
+    layers, ops = keras.layers, keras.ops
+
+    class Standard(layers.Conv2D):
+        def convolution_op(self, inputs, kernel):
+            mean = ops.mean(kernel, axis=(0, 1, 2), keepdims=True)
+            return super().convolution_op(inputs, (kernel - mean) * 2.0)
+
+    x = keras.Input((6, 5, 2))
+    y = Standard(3, 3, padding="same", activation="relu")(x)
+    y = layers.Flatten()(Standard(2, (2, 3), strides=2, use_bias=False)(y))
+    return keras.Model(x, y), numbers((8, 6, 5, 2), 7), numbers((8, 12), 8)
+
+
+def attention(keras):
+    """Attention whose scores and results are changed."""
+    layers, ops = keras.layers, keras.ops
+
+    class Near(layers.MultiHeadAttention):
+        def _compute_attention_mask(self, query, value, **kwargs):
+            mask = super()._compute_attention_mask(query, value, **kwargs)
+            near = abs(ops.expand_dims(ops.arange(4), 1) - ops.arange(4)) < 2
+            return ops.logical_and(mask, ops.expand_dims(near, 0))
+
+        def _masked_softmax(self, attention_scores, attention_mask=None):
+            return super()._masked_softmax(attention_scores * 1.5, attention_mask)
+
+    class Offset(layers.MultiHeadAttention):
+        def _compute_attention(self, query, key, value, attention_mask=None, *args):
+            made, scores = super()._compute_attention(query, ops.tanh(key), value, attention_mask,
+                                                      *args)
+            return made + 0.5 * query, scores
+
+    class Additive(layers.Attention):
+        def _calculate_scores(self, query, key):
+            return super()._calculate_scores(query, key) + 0.25 * ops.sum(query, -1, keepdims=True)
+
+        def _apply_scores(self, scores, value, scores_mask=None, training=False):
+            return super()._apply_scores(ops.tanh(scores), value, scores_mask, training)
+
+    class Joined(layers.MultiHeadAttention):
+        def call(self, query, value, key=None, **kwargs):
+            return super().call(query, value, key, **kwargs) + self._value_dense(value)[:, :, 0, :1]
+
+    x = keras.Input((4, 6))
+    y = Additive(use_scale=True)([x, x], use_causal_mask=True)
+    y, scores = Near(2, 3)(y, x, attention_mask=ops.ones((1, 4, 4), dtype="bool"),
+                           return_attention_scores=True)
+    y = y + ops.mean(ops.square(scores))
+    y = Offset(2, 3)(y, x, use_causal_mask=True)
+    y = Joined(2, 3)(y, x)
+    return keras.Model(x, y), numbers((6, 4, 6), 9), numbers((6, 4, 6), 10)
+
+
+def recurrent_cell(keras):
+    layers = keras.layers
+
+    class Residual(layers.LSTMCell):
+        def call(self, inputs, states, training=False):
+            made, states = super().call(inputs, states, training=training)
+            return made + 0.5 * inputs, states
+
+    class Slow(layers.GRUCell):
+        def call(self, inputs, states, training=False):
+            made, after = super().call(inputs, states, training=training)
+            before = states[0] if isinstance(states, (list, tuple)) else states
+            return 0.5 * (made + before), [0.5 * (made + before)]
+
+    x = keras.Input((4, 3))
+    y = layers.RNN(Residual(3), return_sequences=True)(x)
+    y = layers.RNN(Slow(2))(y)
+    return keras.Model(x, y), numbers((6, 4, 3), 11), numbers((6, 2), 12)
+
+
+def recurrent_layer(keras):
+    """Masks that layers make and take."""
+    layers, ops = keras.layers, keras.ops
+
+    class Tokens(layers.Embedding):
+        def call(self, inputs):
+            return super().call(inputs) * 2.0
+
+    class Memory(layers.LSTM):
+        def call(self, sequences, initial_state=None, mask=None, training=False):
+            return super().call(sequences, initial_state=initial_state, mask=mask,
+                                training=training) * 3.0
+
+    x = keras.Input((4,), dtype="int32")
+    y = Memory(3, return_sequences=True)(Tokens(5, 3, mask_zero=True)(x))
+    y = layers.Dense(2)(Memory(3)(y))
+    data = ops.convert_to_numpy(ops.cast(abs(numbers((6, 4), 13, 3)), "int32")) % 5
+    return keras.Model(x, y), data, numbers((6, 2), 14)
+
+
+def normalized(keras):
+    """What differs in training."""
+    layers = keras.layers
+
+    class Residual(layers.BatchNormalization):
+        def call(self, inputs, training=None):
+            return super().call(inputs, training=training) + 0.5 * inputs
+
+    x = keras.Input((3,))
+    y = layers.Dense(2)(Residual(momentum=0.8)(layers.Dense(4)(x)))
+    return keras.Model(x, y), numbers((12, 3), 15), numbers((12, 2), 16)
+
+
+def wrapper(keras):
+    layers = keras.layers
+
+    class Residual(layers.Wrapper):
+        def call(self, inputs):
+            return inputs + self.layer(inputs)
+
+        def compute_output_shape(self, input_shape):
+            return input_shape
+
+    class Steps(layers.TimeDistributed):
+        def call(self, inputs, training=None, mask=None):
+            return super().call(inputs, training=training, mask=mask) + 1.0
+
+    x = keras.Input((4, 3))
+    y = Steps(Residual(layers.Dense(3, activation="tanh")))(x)
+    return keras.Model(x, y), numbers((6, 4, 3), 17), numbers((6, 4, 3), 18)
+
+
+def sequential(keras):
+    class Residual(keras.Sequential):
+        def call(self, inputs, training=None, mask=None):
+            return super().call(inputs, training=training) + inputs
+
+    layers = keras.layers
+    model = Residual([keras.Input((3,)), layers.Dense(4, activation="tanh"), layers.Dense(3)])
+    return model, numbers((8, 3), 19), numbers((8, 3), 20)
+
+
+def functional(keras):
+    layers = keras.layers
+
+    class Doubled(keras.Model):
+        def __init__(self, units=2):
+            x = keras.Input((3,))
+            super().__init__(x, layers.Dense(units)(layers.Dense(4, activation="relu")(x)))
+            self.by = 2.0
+
+        def call(self, inputs, training=None, mask=None):
+            return super().call(inputs, training=training) * self.by
+
+    return Doubled(), numbers((8, 3), 21), numbers((8, 2), 22)
+
+
+PROGRAMS = {each.__name__: each for each in (
+    dense_call, dense_build, dense_read, convolution, attention, recurrent_cell, recurrent_layer,
+    normalized, wrapper, sequential, functional)}
+
+
+def run(keras, name):
+    return run_of(keras, name, PROGRAMS)
