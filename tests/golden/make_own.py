@@ -1,5 +1,5 @@
 """What Keras computes of the programs in tests/python/own_programs.py, own/own.json, of those in
-own_extended.py, own/extended.json, and of those in own_networks.py, own/networks.json: by JAX, and by TensorFlow where they need its GradientTape."""
+own_extended.py, own/extended.json and own/parts.json, and of those in own_networks.py, own/networks.json: by JAX, and by TensorFlow where they need its GradientTape."""
 
 import json
 import os
@@ -51,3 +51,4 @@ else:
     import keras
     for file, programs in (("own.json", own_programs), ("extended.json", own_extended)):
         written(file, {name: programs.run(keras, name)[2] for name in programs.PROGRAMS})
+    written("parts.json", own_extended.parts(keras))

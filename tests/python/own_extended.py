@@ -217,3 +217,103 @@ PROGRAMS = {each.__name__: each for each in (
 
 def run(keras, name):
     return run_of(keras, name, PROGRAMS)
+
+
+# ---- Losses and metrics ----
+
+def metrics(keras):
+    """Metrics that override what Keras' compute, or consist of such."""
+    ops, metrics = keras.ops, keras.metrics
+
+    class SparseIoU(metrics.MeanIoU):
+        def update_state(self, y_true, y_pred, sample_weight=None):
+            return super().update_state(y_true, ops.argmax(y_pred, axis=-1), sample_weight)
+
+    class F1(metrics.Metric):
+        def __init__(self, name="f1", **kwargs):
+            super().__init__(name=name, **kwargs)
+            self.precision, self.recall = metrics.Precision(), metrics.Recall()
+
+        def update_state(self, y_true, y_pred, sample_weight=None):
+            y_true = ops.cast(ops.squeeze(y_true, -1) == 1, "float32")
+            for metric in (self.precision, self.recall):
+                metric.update_state(y_true, y_pred[:, 1] * 1.5, sample_weight)
+
+        def result(self):
+            p, r = self.precision.result(), self.recall.result()
+            return 2 * p * r / (p + r + 1e-7)
+
+        def reset_state(self):
+            self.precision.reset_state()
+            self.recall.reset_state()
+
+    class SparseF1(metrics.F1Score):
+        """Whose states depend on the shapes that the library's gets."""
+
+        def update_state(self, y_true, y_pred, sample_weight=None):
+            labels = ops.one_hot(ops.cast(ops.squeeze(y_true, -1), "int32"), 3)
+            super().update_state(labels, y_pred, sample_weight)
+
+    class Half(metrics.SparseCategoricalAccuracy):
+        def result(self):
+            return super().result() * 0.5
+
+    class Size(metrics.Mean):
+        def update_state(self, y_true, y_pred, sample_weight=None):
+            super().update_state(ops.square(y_pred), None)
+
+    class ClassRecall(metrics.Recall):
+        def __init__(self, number, **kwargs):
+            super().__init__(**kwargs)
+            self.number = number
+
+        def update_state(self, y_true, y_pred, sample_weight=None):
+            y_true = ops.cast(ops.equal(y_true, self.number), "float32")
+            return super().update_state(y_true, y_pred[:, self.number:self.number + 1],
+                                        sample_weight)
+
+    def distance(y_true, y_pred, by=1.0):
+        return ops.mean(ops.abs(ops.cast(y_true, "float32") - y_pred) * by, axis=-1)
+
+    return [SparseIoU(3, name="iou"), F1(), SparseF1(average="macro", name="sparse_f1"),
+            Half(name="half"), Size(name="size"), ClassRecall(1, name="recall_1", thresholds=0.3),
+            metrics.MeanMetricWrapper(distance, name="wrapped", by=2.0)]
+
+
+def losses(keras):
+    """Losses that override what Keras' compute."""
+    ops, losses = keras.ops, keras.losses
+
+    class Scaled(losses.SparseCategoricalCrossentropy):
+        def call(self, y_true, y_pred):
+            return super().call(y_true, y_pred) * 3.0
+
+    def distance(y_true, y_pred, by=1.0):
+        return ops.mean(ops.square(y_true - y_pred) * by, axis=-1)
+
+    # Keras has it, but exports no name.
+    wrapper = getattr(losses, "LossFunctionWrapper", None) or \
+        keras.src.losses.losses.LossFunctionWrapper
+    return [Scaled(), wrapper(distance, by=2.0, name="distance"),
+            wrapper(distance, reduction="sum", name="total")]
+
+
+def fitted(keras, loss, weighted=False, rows=22, **compiled):
+    """The logs of two epochs, of which the last batch is smaller."""
+    layers = keras.layers
+    model = keras.Sequential([keras.Input((4,)), layers.Dense(3, activation="softmax")])
+    model.set_weights([numbers(w.shape, 200 + i, 1.0) for i, w in enumerate(model.weights)])
+    model.compile(keras.optimizers.SGD(0.1), loss, **compiled)
+    x, y = numbers((rows, 4), 201, 1.0), (abs(numbers((rows, 1), 202, 3.0)) % 3).astype("int32")
+    weight = 1.0 + (abs(numbers((rows,), 203, 3.0)) % 2).astype("int32") if weighted else None
+    made = model.fit(x, y, sample_weight=weight, epochs=2, batch_size=8, shuffle=False, verbose=0)
+    return {key: [float(v) for v in values] for key, values in made.history.items()}
+
+
+def parts(keras):
+    """What the losses and metrics above log."""
+    loss = "sparse_categorical_crossentropy"
+    made = {"metrics": fitted(keras, loss, metrics=metrics(keras)),
+            "weighted": fitted(keras, loss, True, weighted_metrics=metrics(keras))}
+    made.update(("loss %d" % i, fitted(keras, each)) for i, each in enumerate(losses(keras)))
+    return made

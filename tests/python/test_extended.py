@@ -18,6 +18,8 @@ import own_extended
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 with open(os.path.join(ROOT, "tests", "golden", "own", "extended.json")) as _file:
     KERAS = json.load(_file)["programs"]
+with open(os.path.join(ROOT, "tests", "golden", "own", "parts.json")) as _file:
+    PARTS = json.load(_file)["programs"]
 
 
 def saved(model, folder):
@@ -93,6 +95,40 @@ class Programs(unittest.TestCase):
                     made = subprocess.run([program, path, str(len(x))], check=True,
                                           input=x.tobytes(), stdout=subprocess.PIPE).stdout
                     self.assertEqual(made, wanted.tobytes(), path)
+
+
+class Parts(unittest.TestCase):
+    def test_losses_and_metrics_are_keras(self):
+        found = own_extended.parts(cornu)
+        self.assertEqual(set(found), set(PARTS))
+        for name, wanted in PARTS.items():
+            self.assertEqual(set(found[name]), set(wanted))
+            for key, values in wanted.items():
+                np.testing.assert_allclose(found[name][key], values, rtol=2e-6, err_msg=key)
+
+    def test_metrics_on_arrays(self):
+        class Sparse(cornu.metrics.MeanIoU):
+            def update_state(self, y_true, y_pred, sample_weight=None):
+                return super().update_state(y_true, ops.argmax(y_pred, axis=-1), sample_weight)
+
+            def result(self):
+                return super().result() * 2.0
+        metric = Sparse(2)
+        metric.update_state(np.array([0, 1]), np.array([[0.9, 0.1], [0.2, 0.8]], "float32"))
+        self.assertAlmostEqual(float(metric.result()), 2.0, 6)
+        metric.reset_state()
+        self.assertEqual(float(metric.result()), 0.0)
+
+    def test_too_many_states_are_counted(self):
+        class Many(cornu.metrics.Metric):
+            def __init__(self):
+                super().__init__()
+                self.all = [self.add_weight() for _ in range(9)]
+
+            def update_state(self, y_true, y_pred, sample_weight=None):
+                pass
+        with self.assertRaisesRegex(ValueError, "has 9 states, expected 1 to 8"):
+            own_extended.fitted(cornu, "mse", metrics=[Many()])
 
 
 class Classes(unittest.TestCase):

@@ -13,7 +13,9 @@ import numpy as np
 from ._arrays import dtype_number, shape_of
 from ._functions import Borrowed
 from ._library import lib, struct
+from ._metric_parts import BUILD, Part, build_parts, lent
 from ._operators import operate
+from ._ranks import same_rank
 from ._values import Recording, Value
 
 _POINTER, _STATUS = ctypes.c_void_p, lib.type("u32")
@@ -104,15 +106,6 @@ def name_of(function):
 
 # ---- Losses ----
 
-def same_rank(a, b):
-    """Keras' squeeze_or_expand_to_same_rank."""
-    if a.ndim == b.ndim + 1 and a.shape[-1] == 1:
-        return (a, operate("expand_dims", b, -1)) if b.ndim == 1 else (operate("squeeze", a, -1), b)
-    if b.ndim == a.ndim + 1 and b.shape[-1] == 1:
-        return (operate("expand_dims", a, -1), b) if a.ndim == 1 else (a, operate("squeeze", b, -1))
-    return a, b
-
-
 def values_of(recording, function, y_true, y_pred):
     """What a loss or a metric gives, f32 with a row for each row of y_pred."""
     made = function(y_true, y_pred)
@@ -149,15 +142,75 @@ _REDUCTIONS = {"sum_over_batch_size": "CORNU_MEAN", "mean": "CORNU_MEAN", "auto"
 
 # ---- Metrics ----
 
+class _States:
+    """The states of a metric of the program's own: its variables, and those of the metrics of the
+    library within it."""
+
+    def __init__(self, metric):
+        self.metric, self.variables = metric, metric.variables
+        self.parts = [Part(part) for part in metric.library_parts()]
+        metric.reset_state()
+        # The library's states begin with zeros.
+        self.first = [np.array(v.numpy()) for v in self.variables]
+
+    def describe(self, made):
+        """Sets the types of the states."""
+        most = lib.constants["CORNU_MAX_STATES"]
+        count = len(self.variables) + sum(part.count for part in self.parts)
+        if not 1 <= count <= most:
+            raise ValueError("%s: a metric has %d states, expected 1 to %d: variables, made by "
+                             "add_weight, and metrics of the library" % (self.metric.name, count,
+                                                                         most))
+        made.state_count = count
+        for i, variable in enumerate(self.variables):
+            made.states[i].dtype = dtype_number(variable.dtype)
+            made.states[i].shape.rank = variable.ndim
+            for k, extent in enumerate(variable.shape):
+                made.states[i].shape.extent[k] = extent
+        at = len(self.variables)
+        for part in self.parts:
+            made.states[at:at + part.count] = part.struct.states[:part.count]
+            at += part.count
+
+    def bind(self, recording, old):
+        """Variables and parts have the values of these tensors."""
+        for i, (variable, begin) in enumerate(zip(self.variables, self.first)):
+            value = Value(old[i], recording)
+            recording.bound[id(variable)] = value + begin if begin.any() else value
+        at = len(self.variables)
+        for part in self.parts:
+            part.tensors = old[at:at + part.count]
+            at += part.count
+
+    def take(self, recording, new):
+        """Sets the tensors that they have now."""
+        for i, (variable, begin) in enumerate(zip(self.variables, self.first)):
+            value = recording.bound[id(variable)]
+            new[i] = recording.settled((value - begin if begin.any() else value).pointer)
+        tensors = [pointer for part in self.parts for pointer in part.tensors]
+        for i, pointer in enumerate(tensors, len(self.variables)):
+            new[i] = pointer
+
+    def set(self, arrays):
+        """Variables and parts have the values of these arrays."""
+        for i, (variable, begin) in enumerate(zip(self.variables, self.first)):
+            array = np.empty(variable.shape, variable.dtype)
+            ctypes.memmove(array.ctypes.data, arrays[i].data, array.nbytes)
+            variable.assign(array + begin)
+        at = len(self.variables)
+        for part in self.parts:
+            part.arrays = ctypes.pointer(arrays[at])
+            at += part.count
+
+
 def _metric(metric, owner):
-    variables = metric.variables
-    most = lib.constants["CORNU_MAX_STATES"]
-    if not 1 <= len(variables) <= most:
-        raise ValueError("%s: a metric has %d variables, expected 1 to %d, made by add_weight"
-                         % (metric.name, len(variables), most))
-    metric.reset_state()
-    first = [np.array(v.numpy()) for v in variables]    # the library's states begin with zeros
+    states = _States(metric)
     takes_weight = "sample_weight" in inspect.signature(metric.update_state).parameters
+
+    def build(_, y_true, y_pred):
+        build_parts(metric, states.parts, [shape_of(y_true), shape_of(y_pred)])
+        states.describe(made)
+        return 0
 
     def update(_, call, old, new):
         call = call.contents
@@ -165,34 +218,28 @@ def _metric(metric, owner):
         if recording.shards > 1:
             raise NotImplementedError("%s: a metric of the program's own on %d shards of several "
                                       "processes" % (metric.name, recording.shards))
-        with recording:
-            for i, (variable, begin) in enumerate(zip(variables, first)):
-                value = Value(old[i], recording)
-                recording.bound[id(variable)] = value + begin if begin.any() else value
+        with recording, lent(states.parts):
+            states.bind(recording, old)
             given = [Value(call.y_true, recording), Value(call.y_pred, recording)]
             weight = {"sample_weight": Value(call.weight, recording)} \
                 if call.weight and takes_weight else {}
             metric.update_state(*given, **weight)
-            for i, (variable, begin) in enumerate(zip(variables, first)):
-                value = recording.bound[id(variable)]
-                new[i] = recording.settled((value - begin if begin.any() else value).pointer)
+            states.take(recording, new)
         return 0
 
-    def result(_, states):
-        for i, (variable, begin) in enumerate(zip(variables, first)):
-            array = np.empty(variable.shape, variable.dtype)
-            ctypes.memmove(array.ctypes.data, states[i].data, array.nbytes)
-            variable.assign(array + begin)
-        return float(np.mean(np.asarray(metric.result())))
+    def result(_, arrays):
+        with lent(states.parts):
+            states.set(arrays)
+            return float(np.mean(np.asarray(metric.result())))
 
-    bridges = guarded(_UPDATE, update, _FAILED), guarded_result(result)
-    made = struct("CornuMetric", name=metric.name, state_count=len(variables), valid_rows=True,
-                  update=address_of(bridges[0]), result=address_of(bridges[1]))
-    for i, variable in enumerate(variables):
-        made.states[i].dtype = dtype_number(variable.dtype)
-        made.states[i].shape.rank = variable.ndim
-        for k, extent in enumerate(variable.shape):
-            made.states[i].shape.extent[k] = extent
+    bridges = [guarded(_UPDATE, update, _FAILED), guarded_result(result)]
+    made = struct("CornuMetric", name=metric.name, valid_rows=True, update=address_of(bridges[0]),
+                  result=address_of(bridges[1]))
+    if any(part.struct.build for part in states.parts):
+        bridges.append(guarded(BUILD, build, _FAILED))
+        made.build = address_of(bridges[2])
+    else:
+        states.describe(made)
     return made, bridges
 
 
@@ -295,7 +342,7 @@ class Objects:
 
     def metric(self, metric):
         """A function of (y_true, y_pred), or a metric that defines `update_state`."""
-        if hasattr(metric, "is_own") and metric.is_own:
+        if getattr(metric, "is_own", False):
             return self._add(*_metric(metric, self.owner))
         made, bridge = _loss(metric, name_of(metric), self.owner, cast=False, ranks=False)
         address = lib.cornu_loss_metric(name_of(metric), ctypes.addressof(made))

@@ -11,6 +11,7 @@ from ._calls import call_loss
 from ._described import Described, described, make_classes, snake_case, unique_name
 from ._library import Owned, arguments, lib
 from ._operators import operate, users_line
+from ._ranks import same_rank
 from ._surface.missing import add_aliases, getter
 from ._surface.registry import add_registry
 from ._symbols import Tensor, find_tensor
@@ -35,7 +36,8 @@ class Loss(Described):
 
     @property
     def is_own(self):
-        return hasattr(type(self), "call") or self.reduces
+        """Of a class of the program's, or of the library's with a call of the program's."""
+        return self.class_name is None or bool(self.overridden("call", "__call__"))
 
     @property
     def reduces(self):
@@ -49,6 +51,14 @@ class Loss(Described):
     @property
     def reduction(self):
         return self._config.get("reduction", "sum_over_batch_size")
+
+    def call(self, y_true, y_pred):
+        """The values that it reduces."""
+        if self.class_name is None:
+            raise NotImplementedError("%s has no method call" % type(self).__name__)
+        if _symbolic(y_true, y_pred):
+            return _symbol_of(self, (y_true, y_pred), True)
+        return call_loss(self, y_true, y_pred, values=True)
 
     def _owned_loss(self):
         if self._made is None:
@@ -128,6 +138,26 @@ def _reduced(loss, y_true, y_pred, sample_weight):
     return operate("mean", values)
 
 
+class LossFunctionWrapper(Loss):
+    """A function of (y_true, y_pred) as a loss: LossFunctionWrapper(fn, name="a")."""
+
+    def __init__(self, fn, reduction="sum_over_batch_size", name=None, dtype=None, **kwargs):
+        super().__init__(name=name or getattr(fn, "__name__", None), reduction=reduction)
+        self.fn, self._fn_kwargs = fn, kwargs
+
+    def call(self, y_true, y_pred):
+        return self.fn(*same_rank(y_true, y_pred), **self._fn_kwargs)
+
+    def get_config(self):
+        from .saving import serialize_keras_object
+        return {**super().get_config(), "fn": serialize_keras_object(self.fn), **self._fn_kwargs}
+
+    @classmethod
+    def from_config(cls, config):
+        from .saving import deserialize_keras_object
+        return cls(**{**config, "fn": deserialize_keras_object(config["fn"])})
+
+
 class _Named(Loss):
     """A loss by its name alone."""
 
@@ -170,6 +200,6 @@ _functions = [name for name in described["names"]["losses"] if name not in globa
 for _each in _functions:
     globals()[_each] = _function(_each, _of.get(_each))
 
-__all__ = ["Loss"] + _classes + _functions
+__all__ = ["Loss", "LossFunctionWrapper"] + _classes + _functions
 __all__ += add_registry("losses", Loss, globals(), _functions) + add_aliases("losses", globals())
 __getattr__ = getter(__name__)

@@ -20,9 +20,9 @@ class Metric(StatelessMetric, Described):
     """The base of all metrics. Your own make variables by add_weight in __init__ and define
     update_state(y_true, y_pred, sample_weight=None) and result()."""
 
-    computed = ("update_state", "result", "reset_state")
-
     _made, _states, _device, _epoch, _pending = None, None, None, 0, None
+    _part = None        # what it is while another one of the program's is part of a step
+    _variables = ()
 
     def __init__(self, *args, **kwargs):
         if self.class_name is None:
@@ -32,11 +32,12 @@ class Metric(StatelessMetric, Described):
 
     def _begin_own(self, dtype=None, name=None):
         self._config = {"name": name or snake_case(type(self).__name__)}
-        self._variables = []
 
     @property
     def is_own(self):
-        return self.class_name is None
+        """Of a class of the program's, or of the library's with methods of the program's."""
+        return self.class_name is None or \
+            bool(self.overridden("update_state", "result", "reset_state"))
 
     @property
     def name(self):
@@ -46,7 +47,7 @@ class Metric(StatelessMetric, Described):
         """A variable of a metric of your own, which reset_state sets to zeros."""
         made = Variable(initializer or "zeros", shape=shape, dtype=dtype or "float32",
                         name=name, trainable=False)
-        self._variables.append(made)
+        self._variables = [*self._variables, made]
         return made
 
     def add_weight(self, shape=(), initializer=None, dtype=None, name=None):
@@ -55,10 +56,16 @@ class Metric(StatelessMetric, Described):
     @property
     def variables(self):
         """The variables of a metric of your own, and of those that it has as attributes."""
-        if not self.is_own:
-            return []
-        inner = [value for value in vars(self).values() if isinstance(value, Metric)]
-        return self._variables + [v for metric in inner for v in metric.variables]
+        return [*self._variables, *[v for each in self._inner() for v in each.variables]]
+
+    def _inner(self):
+        """The metrics among its attributes."""
+        return [value for value in vars(self).values() if isinstance(value, Metric)]
+
+    def library_parts(self):
+        """The metrics of the library that it has: itself, and those of its attributes."""
+        own = [self] if self.class_name is not None else []
+        return own + [part for each in self._inner() for part in each.library_parts()]
 
     def __getstate__(self):
         return {key: value for key, value in vars(self).items()
@@ -67,9 +74,7 @@ class Metric(StatelessMetric, Described):
 
     def _states_on(self, recording):
         """The library's states, on the device of the first recording."""
-        if self._made is None:
-            self._made = Owned(lib.cornu_metric_from_json(json.dumps(self.to_dict())),
-                               lib.cornu_metric_free)
+        self._owned_metric()
         if self._states is None:
             self._device = recording._device
             self._states = Owned(lib.cornu_metric_states_create(self._made.address,
@@ -78,6 +83,13 @@ class Metric(StatelessMetric, Described):
         recording.use(self._device)
         return self._states
 
+    def _owned_metric(self):
+        """The library's metric of its class."""
+        if self._made is None:
+            self._made = Owned(lib.cornu_metric_from_json(json.dumps(self.to_dict())),
+                               lib.cornu_metric_free)
+        return self._made
+
     def _finish(self):
         if self._pending is not None:
             self._pending.finish()
@@ -85,10 +97,14 @@ class Metric(StatelessMetric, Described):
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         """Adds a batch; in a function, in each run."""
-        update_metric(self, y_true, y_pred, sample_weight)
+        if self._part is not None:
+            return self._part.update(current(), y_true, y_pred, sample_weight)
+        return update_metric(self, y_true, y_pred, sample_weight)
 
     def result(self):
         """The result so far, an array; in a function what it will be after the run."""
+        if self._part is not None:
+            return _array(self._part.result())
         if current() is not None and current().values is None:
             return Deferred(self._result)
         return self._result()
@@ -100,15 +116,14 @@ class Metric(StatelessMetric, Described):
         count = lib.cornu_metric_states_count(self._states.address)
         values = (ctypes.c_double * count)()
         lib.cornu_metric_states_result(self._states.address, ctypes.addressof(values))
-        made = np.array(values, np.float32)
-        return (made.reshape(()) if count == 1 else made).view(Array)
+        return _array(values)
 
     def reset_state(self):
         """Begins anew."""
-        if self.is_own:
-            for variable in self.variables:
-                variable.assign(np.zeros(variable.shape, variable.dtype))
-            return
+        for variable in self._variables:
+            variable.assign(np.zeros(variable.shape, variable.dtype))
+        for metric in self._inner():
+            metric.reset_state()
         self._finish()
         if self._states is not None:
             lib.cornu_metric_states_reset(self._states.address)
@@ -118,6 +133,11 @@ class Metric(StatelessMetric, Described):
     def __call__(self, *args, **kwargs):
         self.update_state(*args, **kwargs)
         return self.result()
+
+
+def _array(values):
+    made = np.array(values, np.float32)
+    return (made.reshape(()) if made.size == 1 else made).view(Array)
 
 
 class _Total(Metric):
@@ -187,7 +207,28 @@ class Sum(_Total):
         return self.total.value
 
 
-__all__ = ["Metric", "Mean", "Sum"] + make_classes("metrics", Metric, globals())
+class MeanMetricWrapper(Mean):
+    """The mean of what a function of (y_true, y_pred) gives: MeanMetricWrapper(fn, name="a")."""
+
+    def __init__(self, fn, name=None, dtype=None, **kwargs):
+        super().__init__(name=name)
+        self._fn, self._fn_kwargs = fn, kwargs
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        y_pred = operate("cast", y_pred, "float32")
+        super().update_state(self._fn(y_true, y_pred, **self._fn_kwargs), sample_weight)
+
+    def get_config(self):
+        from .saving import serialize_keras_object
+        return {"name": self.name, "fn": serialize_keras_object(self._fn), **self._fn_kwargs}
+
+    @classmethod
+    def from_config(cls, config):
+        from .saving import deserialize_keras_object
+        return cls(**{**config, "fn": deserialize_keras_object(config["fn"])})
+
+
+__all__ = ["Metric", "Mean", "MeanMetricWrapper", "Sum"] + make_classes("metrics", Metric, globals())
 _functions = add_functions(globals())
 __all__ += _functions + add_registry("metrics", Metric, globals(), _functions)
 __all__ += add_aliases("metrics", globals())
