@@ -9,13 +9,22 @@
 static void free_one(CornuDataset *dataset)
 {
     if (dataset->kind && dataset->kind->free) dataset->kind->free(dataset);
+    if (dataset->sources != &dataset->source) cornu__release(dataset->sources);
     cornu__release(dataset);
 }
 
+static void free_source(CornuDataset *source)
+{
+    if (source) atomic_fetch_sub(&source->taken, 1);
+    cornu_dataset_free(source);
+}
+
+/* Chains may be long, so their length costs no stack. */
 void cornu_dataset_free(CornuDataset *dataset)
 {
     while (dataset && atomic_fetch_sub(&dataset->owners, 1) == 1) {
         CornuDataset *source = dataset->source;
+        for (int i = 1; i < dataset->source_count; i++) free_source(dataset->sources[i]);
         free_one(dataset);
         dataset = source;
         if (source) atomic_fetch_sub(&source->taken, 1);
@@ -61,8 +70,8 @@ CornuType cornu_dataset_type(const CornuDataset *dataset, int component)
     return dataset->batch_size ? row_type(type) : type;
 }
 
-/* Whether its batches may have different numbers of rows. */
-static bool varies(const CornuDataset *dataset)
+/* Those that differ can only be mapped: what they come from is at the end of a chain. */
+bool cornu__dataset_varies(const CornuDataset *dataset)
 {
     while (dataset->source) dataset = dataset->source;
     return dataset->kind->rows != NULL;
@@ -86,37 +95,98 @@ CornuStatus cornu__dataset_grow(CornuDataset *dataset, int64_t rows)
     return CORNU_OK;
 }
 
-CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind *kind,
-                                    const char *name)
+/* Most stages of one iterator: a data set that is its own source several times doubles them. */
+enum { MOST_STAGES = 4096 };
+
+/* Refuses sources that others were derived from. These are not the caller's to give away. */
+static CornuStatus check_free(CornuDataset *const *sources, int count, const char *name)
 {
-    if (source && atomic_load(&source->taken) >= atomic_load(&source->owners))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: another data set was already derived "
-                                "from this one; use cornu_dataset_retain for several",
-                                name);
-    if (cornu__refused()) goto fail;
-    if (!source && cornu__fail_absent("%s: the data set", name)) return cornu__null();
-    if (varies(source) && !kind->of_any_batch) {
-        cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: the batches of the data set differ in rows; it "
-                         "can only be mapped", name);
-        goto fail;
+    for (int i = 0; i < count; i++) {
+        int before = 0;
+        for (int k = 0; k < i; k++) before += sources[k] == sources[i];
+        if (!sources[i] ||
+            atomic_load(&sources[i]->taken) + before < atomic_load(&sources[i]->owners)) continue;
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: another data set was already derived from this "
+                           "one; use cornu_dataset_retain for several", name);
     }
+    return CORNU_OK;
+}
+
+static CornuStatus check_sources(CornuDataset *const *sources, int count,
+                                 const CornuDatasetKind *kind, const char *name)
+{
+    int64_t stages = 1;
+    for (int i = 0; i < count; i++) {
+        if (!sources[i])
+            return cornu__fail_absent("%s: the data set", name);
+        if (cornu__dataset_varies(sources[i]) && !kind->of_any_batch)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the batches of the data set differ in "
+                               "rows; it can only be mapped", name);
+        if (cornu__dataset_is_open(sources[i]) && !kind->of_trims)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the batches of the data set differ in "
+                               "extents, as those of padded_batch; %s before them", name, name);
+        stages += 1 + sources[i]->below;
+    }
+    if (stages <= MOST_STAGES) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %lld stages with those of its sources, expected at "
+                       "most %d", name, (long long)stages, MOST_STAGES);
+}
+
+static CornuDataset *create(CornuDataset *const *sources, int count)
+{
     CornuDataset *dataset = cornu__allocate(1, sizeof *dataset);
-    if (!dataset) goto fail;
+    if (!dataset) return NULL;
+    dataset->sources = &dataset->source;
+    if (count > 1) dataset->sources = cornu__allocate((size_t)count, sizeof *sources);
+    if (!dataset->sources) {
+        cornu__release(dataset);
+        return NULL;
+    }
     atomic_init(&dataset->owners, 1);
+    dataset->source_count = count;
+    dataset->source = sources[0];
+    memcpy(dataset->sources, sources, (size_t)count * sizeof *sources);
+    return dataset;
+}
+
+CornuDataset *cornu__dataset_join(CornuDataset *const *sources, int count,
+                                  const CornuDatasetKind *kind, const char *name)
+{
+    CornuDataset *dataset = NULL;
+    if (check_free(sources, count, name)) return cornu__null();
+    if (!cornu__refused() && !check_sources(sources, count, kind, name))
+        dataset = create(sources, count);
+    if (!dataset) {
+        for (int i = 0; i < count; i++) cornu_dataset_free(sources[i]);
+        return cornu__null();
+    }
+    const CornuDataset *source = dataset->source;
     dataset->kind = kind;
-    dataset->source = source;
-    atomic_fetch_add(&source->taken, 1);
     dataset->count = source->count;
     dataset->batch_size = source->batch_size;
-    dataset->prefetch = source->prefetch;
-    dataset->workers = source->workers;
     dataset->by_row = kind->by_row;
     dataset->components = source->components;
     memcpy(dataset->type, source->type, sizeof dataset->type);
     memcpy(dataset->bytes, source->bytes, sizeof dataset->bytes);
+    memcpy(dataset->open, source->open, sizeof dataset->open);
+    for (int i = 0; i < count; i++) {
+        atomic_fetch_add(&sources[i]->taken, 1);
+        dataset->below += 1 + sources[i]->below;
+        if (sources[i]->prefetch > dataset->prefetch) dataset->prefetch = sources[i]->prefetch;
+        if (sources[i]->workers > dataset->workers) dataset->workers = sources[i]->workers;
+    }
     return dataset;
-fail:
-    cornu_dataset_free(source);
+}
+
+CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind *kind,
+                                    const char *name)
+{
+    return cornu__dataset_join(&source, 1, kind, name);
+}
+
+void *cornu__dataset_abandon(CornuDataset *dataset)
+{
+    cornu_dataset_free(dataset);
     return cornu__null();
 }
 
@@ -136,22 +206,36 @@ void *cornu__element_allocate(const CornuDataset *dataset, void **at)
 
 /* ---- stages ---- */
 
+/* Places for stages and for the lists of their sources. */
+typedef struct { CornuStage *next, **next_source; } Places;
+
+static CornuStage *lay_out(Places *places, const CornuDataset *dataset, const CornuShare *share)
+{
+    CornuStage **sources = places->next_source;
+    places->next_source += dataset->source_count;
+    for (int i = 0; i < dataset->source_count; i++)
+        sources[i] = lay_out(places, dataset->sources[i], dataset->by_row ? share : NULL);
+    CornuStage *stage = places->next++;
+    stage->dataset = dataset;
+    stage->source = dataset->source_count ? sources[0] : NULL;
+    stage->sources = sources;
+    stage->share = share;
+    return stage;
+}
+
 CornuStage *cornu__stages_open(const CornuDataset *dataset, const CornuShare *share, int *count)
 {
-    *count = 0;
-    for (const CornuDataset *d = dataset; d; d = d->source) ++*count;
-    CornuStage *stages = cornu__allocate((size_t)*count, sizeof *stages);
+    *count = dataset->below + 1;
+    /* Each stage but the last is one of the sources of one. */
+    const size_t all = (size_t)*count, size = sizeof(CornuStage) + sizeof(CornuStage *);
+    CornuStage  *stages = cornu__allocate(all, size);
     if (!stages) return NULL;
-    for (int i = *count - 1; i >= 0; i--, dataset = dataset->source) {
-        stages[i].dataset = dataset;
-        stages[i].source = i ? &stages[i - 1] : NULL;
-        stages[i].share = share;
-        if (!dataset->by_row) share = NULL;
-        if (dataset->kind->open && dataset->kind->open(&stages[i]) != CORNU_OK) {
-            /* Stages not yet reached have no data set and nothing to close. */
-            cornu__stages_close(stages, *count);
-            return NULL;
-        }
+    lay_out(&(Places){ stages, (CornuStage **)(void *)(stages + all) }, dataset, share);
+    for (int i = 0; i < *count; i++) {
+        const CornuDatasetKind *kind = stages[i].dataset->kind;
+        if (!kind->open || kind->open(&stages[i]) == CORNU_OK) continue;
+        cornu__stages_close(stages, *count);   /* those not opened have nothing to close */
+        return NULL;
     }
     return stages;
 }
@@ -159,8 +243,7 @@ CornuStage *cornu__stages_open(const CornuDataset *dataset, const CornuShare *sh
 void cornu__stages_close(CornuStage *stages, int count)
 {
     for (int i = 0; stages && i < count; i++)
-        if (stages[i].dataset && stages[i].dataset->kind->close)
-            stages[i].dataset->kind->close(&stages[i]);
+        if (stages[i].dataset->kind->close) stages[i].dataset->kind->close(&stages[i]);
     cornu__release(stages);
 }
 
@@ -187,10 +270,9 @@ static void arrays_free(CornuDataset *dataset)
 
 static const CornuDatasetKind arrays_kind = { .fetch = arrays_fetch, .free = arrays_free };
 
-const CornuDataset *cornu__dataset_arrays(const CornuDataset *dataset)
+bool cornu__dataset_is_arrays(const CornuDataset *dataset)
 {
-    while (dataset->source) dataset = dataset->source;
-    return dataset->kind == &arrays_kind ? dataset : NULL;
+    return dataset->kind == &arrays_kind && !dataset->source_count;
 }
 
 static CornuStatus check_arrays(const CornuArray *arrays, int count)
@@ -356,7 +438,8 @@ CornuDataset *cornu_dataset_cache(CornuDataset *source)
     if (!stages || fill_cache(cache, &stages[depth - 1])) goto fail;
     cornu__stages_close(stages, depth);
     cache->source = NULL;
-    cornu_dataset_free(source);
+    cache->source_count = cache->below = 0;
+    free_source(source);
     return cache;
 fail:
     cornu__stages_close(stages, depth);

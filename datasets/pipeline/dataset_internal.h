@@ -1,4 +1,5 @@
-/* Shared by the files of the pipeline: data sets as a chain of stages; see dataset.h. */
+/* Shared by the files of the pipeline: data sets as a tree of stages, of which the leaves are what
+ * elements come from; see dataset.h. */
 #ifndef CORNU_DATASETS_DATASET_INTERNAL_H
 #define CORNU_DATASETS_DATASET_INTERNAL_H
 
@@ -23,9 +24,20 @@ typedef struct {
     bool          by_row;                    /* of its data sets, see below      */
     bool          in_order;                  /* an element takes all before it   */
     bool          of_any_batch;              /* its source's batches may differ in rows */
+    bool          of_trims;                   /* and may be trimmed, see CornuTrim */
     /* The rows of element `at`, where they differ: elements have room for batch_size of them, which
      * grows. 0 after the end. */
     CornuStatus (*rows)(CornuStage *stage, CornuSample at, int64_t *rows);
+    /* The position in the source of row `row` of element `at`; index -1 if it is not known.
+     * NULL: the same. */
+    CornuSample (*origin)(const CornuDataset *dataset, CornuSample at, int64_t row);
+
+    /* Of kinds with fetch = cornu__fetch_in_turn. `begin` moves to the first element of an epoch,
+     * `next` makes the next one, with *valid 0 after the end. `pass` moves on by *count elements
+     * without making them, or sets *count to how many it could: 0 if it takes `next`. */
+    CornuStatus (*begin)(CornuStage *stage, int64_t epoch);
+    CornuStatus (*next)(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid);
+    CornuStatus (*pass)(CornuStage *stage, CornuSample at, int64_t *count);
 } CornuDatasetKind;
 
 /* The functions of a CornuGeneratorConfig. */
@@ -37,11 +49,20 @@ typedef struct {
     void               *context;
 } CornuGenerator;
 
+/* The extents of a batch whose arrays are smaller than the type of its components: axis 0 of all,
+ * and axis 1 of the open ones. Its rows lie without gaps. Zeros: as the type. */
+typedef struct {
+    int64_t rows, extent;
+} CornuTrim;
+
 struct CornuDataset {
     atomic_int              owners;
     atomic_int              taken;      /* of these, data sets derived from it      */
     const CornuDatasetKind *kind;
-    CornuDataset           *source;     /* NULL for the first one                   */
+    CornuDataset           *source;     /* the first of its sources; NULL: it has none */
+    CornuDataset          **sources;    /* all of them, &source if it is one        */
+    int                     source_count;
+    int                     below;      /* stages of its sources, of theirs, ...    */
     int64_t                 count;      /* elements per epoch, CORNU_NONE, CORNU_UNKNOWN */
     int64_t                 batch_size; /* 0 if not batched                         */
     int                     prefetch;   /* depth; 0 is none                         */
@@ -51,10 +72,11 @@ struct CornuDataset {
     int                     components;
     CornuType               type[CORNU_MAX_COMPONENTS];  /* as delivered            */
     size_t                  bytes[CORNU_MAX_COMPONENTS]; /* of type                 */
+    bool                    open[CORNU_MAX_COMPONENTS];  /* see CornuTrim            */
     union {
         /* owned: freed with the data set, as is the memory of borrowed ones, unless it is NULL */
         struct { void *data[CORNU_MAX_COMPONENTS]; bool owned; void *memory; } arrays;
-        struct { CornuMapFunction *function; void *context; } map;
+        struct { CornuMapFunction *function; void *context; bool same_types; } map;
         struct { uint64_t seed; } shuffle;
         struct { bool whole; } batch;     /* no remainder */
         struct { int64_t first, most; } window; /* take and skip; most 0: no limit */
@@ -68,20 +90,24 @@ struct CornuDataset {
 /* The state of a data set in one iterator. */
 struct CornuStage {
     const CornuDataset *dataset;
-    CornuStage         *source;
+    CornuStage         *source;  /* the first of its sources, and all, as in the data set */
+    CornuStage        **sources;
+    CornuTrim           trim;     /* of the batch fetched last */
     const CornuShare   *share;   /* of a batch's rows: others need not be fetched; NULL: all */
+    CornuSample         place;   /* in turn: the next element, of an epoch that has begun */
+    bool                begun, ended;
     union {
         void *own; /* of kinds in other folders; freed by their close */
         struct { uint32_t *order; int64_t epoch; } shuffle; /* epoch of order, -1 at first */
+        struct { int64_t number, first; } passes; /* of repeat: this one, its first element */
         struct { void *memory, *element[CORNU_MAX_COMPONENTS]; } map; /* the source's element */
-        /* place: the next element; rows: of the one before it, a batch */
-        struct { void *state; CornuSample place; bool begun, ended; int64_t rows; } generator;
+        struct { void *state; bool open; int64_t rows; } generator; /* rows: of the batch before */
     };
 };
 
-/* The stages of a chain, *count of them, from the first source to the data set itself. *share, the
- * caller's, may change between fetches; NULL: all rows. It reaches the stage that makes batches
- * unless one after it needs whole ones. NULL on failure, recorded and not pending. */
+/* The stages of a tree, *count of them, each after its sources, the data set's own last. *share,
+ * the caller's, may change between fetches; NULL: all rows. It reaches the stages that make batches
+ * unless one after them needs whole ones. NULL on failure, recorded and not pending. */
 CornuStage *cornu__stages_open(const CornuDataset *dataset, const CornuShare *share, int *count);
 void        cornu__stages_close(CornuStage *stages, int count);
 
@@ -95,6 +121,62 @@ static inline CornuStatus cornu__stage_fetch(CornuStage *stage, CornuSample at, 
     return stage->dataset->kind->fetch(stage, at, to, valid);
 }
 
+/* As above from one of the stage's sources, whose trim becomes its own. */
+static inline CornuStatus cornu__stage_pass(CornuStage *stage, CornuStage *source, CornuSample at,
+                                            void *const *to, int64_t *valid)
+{
+    const CornuStatus status = cornu__stage_fetch(source, at, to, valid);
+    stage->trim = source->trim;
+    return status;
+}
+
+/* As cornu__stage_fetch, for a position that may be after the end of a known count. */
+static inline CornuStatus cornu__stage_fetch_within(CornuStage *stage, CornuSample at,
+                                                    void *const *to, int64_t *valid)
+{
+    const int64_t count = stage->dataset->count;
+    *valid = 0;
+    return count >= 0 && at.index >= count ? CORNU_OK : cornu__stage_fetch(stage, at, to, valid);
+}
+
+/* The fetch of kinds whose elements are made one after the other: those before the one requested
+ * are passed over, and an earlier one begins the epoch again. After a failure, too. */
+CornuStatus cornu__fetch_in_turn(CornuStage *stage, CornuSample at, void *const *to,
+                                 int64_t *valid);
+
+/* Random bits for the element at `at`, given by them, the seed, and a number of the operation's own
+ * from 0xFFFF0001 on, so that its stream coincides with no other, nor with those of a model, whose
+ * generators are numbered from 0: counter = (i / 4, its upper half, epoch, the number). */
+uint32_t cornu__sample_draw(uint64_t seed, uint32_t operation, CornuSample at);
+
+/* The origin of a row of a batch of elements in their order. */
+CornuSample cornu__origin_batch(const CornuDataset *dataset, CornuSample at, int64_t row);
+
+/* The origin of what is found by a pass alone. */
+CornuSample cornu__origin_unknown(const CornuDataset *dataset, CornuSample at, int64_t row);
+
+/* The arrays of the stage's element that lies at at[component], with its trim. */
+void cornu__stage_arrays(const CornuStage *stage, void *const *at, CornuArray *arrays);
+
+/* Whether a component is open. */
+bool cornu__dataset_is_open(const CornuDataset *dataset);
+
+/* A failure of a function of the caller's, for element `at`, with or without a message. */
+CornuStatus cornu__fail_sample(CornuStatus status, const char *name, CornuSample at);
+
+/* Frees a data set whose constructor failed, with what it has taken. */
+void *cornu__dataset_abandon(CornuDataset *dataset);
+
+/* The type of component c from that of a row: with a leading axis of the rows of a batch, if the
+ * data set is batched. */
+CornuStatus cornu__dataset_set_type(CornuDataset *dataset, int c, CornuType type);
+
+/* Another component before all others. The data set is not batched, `name` is for messages. */
+CornuStatus cornu__dataset_prepend(CornuDataset *dataset, CornuType type, const char *name);
+
+/* The types of the components of what a function makes, as cornu_dataset_map has them. */
+CornuStatus cornu__dataset_set_types(CornuDataset *dataset, const CornuType *types, int count);
+
 /* A cache of a source with a known count that computes elements when they are first asked for: of
  * the rows of a share, those alone. Takes the source. */
 CornuDataset *cornu__dataset_cache_on_demand(CornuDataset *source);
@@ -103,9 +185,11 @@ CornuDataset *cornu__dataset_cache_on_demand(CornuDataset *source);
  * `memory`, that of some of them or NULL, also on failure. */
 CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count, void *memory);
 
-/* The arrays that the data set is made from, a data set of their rows; NULL if it is made of
- * something else. */
-const CornuDataset *cornu__dataset_arrays(const CornuDataset *dataset);
+/* Whether its batches may have different numbers of rows. */
+bool cornu__dataset_varies(const CornuDataset *dataset);
+
+/* Whether its elements are the rows of arrays in memory. */
+bool cornu__dataset_is_arrays(const CornuDataset *dataset);
 
 /* As cornu_iterator_begin_for, for any share; and changes the share from the next element on. It
  * returns the share until then. */
@@ -116,9 +200,13 @@ CornuShare     cornu__iterator_set_share(CornuIterator *iterator, CornuShare sha
  * constructor NULL if an error is pending or source is NULL; `name` is for messages. */
 CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind *kind,
                                     const char *name);
+/* The same of several sources, which it takes; types, rows of a batch and count are those of the
+ * first one. */
+CornuDataset *cornu__dataset_join(CornuDataset *const *sources, int count,
+                                  const CornuDatasetKind *kind, const char *name);
 
-/* The index in the first source of row `row` of the element or batch `at`; -1 if it is not
- * known, or out of memory. */
+/* The index, in what its elements come from, of row `row` of the element or batch `at`; -1 if it
+ * is not known, if that is several data sets, or out of memory. */
 int64_t cornu__dataset_origin(const CornuDataset *dataset, CornuSample at, int64_t row);
 
 /* Fills order with a uniform random permutation of 0 to count - 1, given by (seed, epoch). */

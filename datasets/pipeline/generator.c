@@ -10,86 +10,66 @@
 static void end_pass(CornuStage *stage)
 {
     const CornuGenerator *generator = &stage->dataset->generator;
-    if (stage->generator.begun && generator->end)
+    if (stage->generator.open && generator->end)
         generator->end(generator->context, stage->generator.state);
-    stage->generator.begun = false;
+    stage->generator.open = false;
 }
 
 static CornuStatus begin_pass(CornuStage *stage, int64_t epoch)
 {
     const CornuGenerator *generator = &stage->dataset->generator;
+    const CornuSample     first = { epoch, 0 };
     end_pass(stage);
     stage->generator.state = generator->context;
-    stage->generator.place = (CornuSample){ epoch, 0 };
-    stage->generator.ended = false;
     if (generator->begin)
-        CORNU__TRY(generator->begin(generator->context, epoch, &stage->generator.state));
-    stage->generator.begun = true;
+        CORNU__TRY(cornu__fail_sample(generator->begin(generator->context, epoch,
+                                                        &stage->generator.state),
+                                       "generator", first));
+    stage->generator.open = true;
     return CORNU_OK;
 }
 
-static CornuStatus fail_at(CornuStatus status, CornuSample at)
-{
-    if (status == CORNU_OK) return CORNU_OK;
-    /* The user's function may fail without a message. */
-    return cornu__fail(status, "generator: element %lld of epoch %lld: %s", (long long)at.index,
-                       (long long)at.epoch,
-                       cornu_error_status() == status ? cornu_error_message()
-                                                      : cornu_status_text(status));
-}
-
-/* Elements can only be made in order: those before the one requested are discarded, and an earlier
- * one requires a new pass. */
-static CornuStatus generator_fetch(CornuStage *stage, CornuSample at, void *const *to,
-                                   int64_t *valid)
+static CornuStatus yield_next(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid)
 {
     const CornuDataset *dataset = stage->dataset;
-    const CornuSample  *place = &stage->generator.place;
     CornuArray          out[CORNU_MAX_COMPONENTS];
-    for (int c = 0; c < dataset->components; c++)
-        out[c] = cornu_array_from(to[c], dataset->type[c]);
-    if (!stage->generator.begun || place->epoch != at.epoch || place->index > at.index)
-        CORNU__TRY(fail_at(begin_pass(stage, at.epoch), at));
-    while (!stage->generator.ended && place->index <= at.index) {
-        CornuStatus status = dataset->generator.next(stage->generator.state, *place, out,
-                                                     &stage->generator.ended);
-        if (status) {
-            const CornuSample failed = *place;
-            end_pass(stage);   /* the next attempt starts a new pass */
-            return fail_at(status, failed);
-        }
-        if (!stage->generator.ended) stage->generator.place.index++;
-    }
-    *valid = place->index > at.index;
+    bool                end = false;
+    cornu__stage_arrays(stage, to, out);
+    CORNU__TRY(cornu__fail_sample(dataset->generator.next(stage->generator.state, at, out, &end),
+                                   "generator", at));
+    *valid = !end;
     return CORNU_OK;
 }
 
-static const CornuDatasetKind generator_kind = { .fetch = generator_fetch, .close = end_pass,
-                                                 .in_order = true };
+static const CornuDatasetKind generator_kind = { .fetch = cornu__fetch_in_turn,
+                                                 .begin = begin_pass, .next = yield_next,
+                                                 .close = end_pass, .in_order = true };
 
 /* ---- Batches of any number of rows ---- */
+
+static CornuStatus count_rows(CornuStage *stage, CornuSample at, int64_t *rows)
+{
+    const CornuStatus status = stage->dataset->generator.batch(stage->generator.state, at, rows);
+    return cornu__fail_sample(status, "generator", at);
+}
 
 /* The place is after the batch that was asked for last, whose rows are known. */
 static CornuStatus batch_rows(CornuStage *stage, CornuSample at, int64_t *rows)
 {
-    const CornuGenerator *generator = &stage->dataset->generator;
-    CornuSample          *place = &stage->generator.place;
-    const bool there = stage->generator.begun && place->epoch == at.epoch;
-    if (!there || place->index > at.index + 1)
-        CORNU__TRY(fail_at(begin_pass(stage, at.epoch), at));
-    while (!stage->generator.ended && place->index <= at.index) {
-        int64_t          count = 0;
-        const CornuStatus status = generator->batch(stage->generator.state, *place, &count);
-        if (status) {
-            const CornuSample failed = *place;
-            end_pass(stage);
-            return fail_at(status, failed);
-        }
-        stage->generator.rows = count;
-        stage->generator.ended = count < 1;
+    CornuSample *place = &stage->place;
+    if (!stage->begun || place->epoch != at.epoch || place->index > at.index + 1) {
+        stage->begun = stage->ended = false;
+        CORNU__TRY(begin_pass(stage, at.epoch));
+        *place = (CornuSample){ at.epoch, 0 };
+    }
+    stage->begun = false;   /* unless all goes well, the next attempt starts a new pass */
+    while (!stage->ended && place->index <= at.index) {
+        CORNU__TRY(count_rows(stage, *place, &stage->generator.rows));
+        stage->ended = stage->generator.rows < 1;
         place->index++;
     }
-    *rows = stage->generator.ended ? 0 : stage->generator.rows;
+    stage->begun = true;
+    *rows = stage->ended ? 0 : stage->generator.rows;
     return CORNU_OK;
 }
 
@@ -102,10 +82,11 @@ static CornuStatus batch_fetch(CornuStage *stage, CornuSample at, void *const *t
     for (int c = 0; c < dataset->components && *valid; c++) {
         const size_t used = dataset->bytes[c] / (size_t)dataset->batch_size * (size_t)*valid;
         memset((char *)to[c] + used, 0, dataset->bytes[c] - used);
-        out[c] = cornu_array_from(to[c], dataset->type[c]);
     }
     if (!*valid) return CORNU_OK;
-    return fail_at(dataset->generator.next(stage->generator.state, at, out, &end), at);
+    cornu__stage_arrays(stage, to, out);
+    return cornu__fail_sample(dataset->generator.next(stage->generator.state, at, out, &end),
+                               "generator", at);
 }
 
 static const CornuDatasetKind batches_kind = { .fetch = batch_fetch, .rows = batch_rows,

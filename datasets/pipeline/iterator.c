@@ -105,8 +105,11 @@ static CornuStatus fill_slot(const Worker *worker, Slot *slot, CornuSample at)
 {
     void *to[CORNU_MAX_COMPONENTS];
     CORNU__TRY(reserve_rows(worker, slot, at));
+    CornuStage *last = &worker->stages[worker->stage_count - 1];
     for (int c = 0; c < worker->iterator->dataset->components; c++) to[c] = slot->arrays[c].data;
-    return cornu__stage_fetch(&worker->stages[worker->stage_count - 1], at, to, &slot->valid);
+    CORNU__TRY(cornu__stage_fetch(last, at, to, &slot->valid));
+    cornu__stage_arrays(last, to, slot->arrays);
+    return CORNU_OK;
 }
 
 /* The slot of the next element to fill. */
@@ -135,8 +138,9 @@ static void note_filled(CornuIterator *iterator, Slot *slot, CornuStatus status)
         iterator->failure.status = CORNU_OK;
         cornu__failure_keep(&iterator->failure, status);
     } else if (slot->valid == 0 && iterator->dataset->count == CORNU_UNKNOWN) {
+        const int64_t index = iterator->start.index + number;
         slot->number = -1;
-        iterator->end = iterator->start.index + number;
+        if (iterator->end < 0 || index < iterator->end) iterator->end = index;
     }
     for (;;) {
         const Slot *next = &iterator->slots[iterator->made % iterator->slot_count];
@@ -288,12 +292,17 @@ static CornuStatus make_slots(CornuIterator *iterator)
     return CORNU_OK;
 }
 
-/* What can only be made in order is made by one thread. */
+/* Of several threads each would make all elements. */
+static bool is_in_order(const CornuDataset *dataset)
+{
+    bool is = dataset->kind->in_order;
+    for (int i = 0; i < dataset->source_count; i++) is = is || is_in_order(dataset->sources[i]);
+    return is;
+}
+
 static int count_workers(const CornuDataset *dataset)
 {
-    for (const CornuDataset *d = dataset; d; d = d->source)
-        if (d->kind->in_order || d->count == CORNU_UNKNOWN) return 1;
-    return dataset->workers > 1 ? dataset->workers : 1;
+    return dataset->workers > 1 && !is_in_order(dataset) ? dataset->workers : 1;
 }
 
 static CornuStatus make_workers(CornuIterator *iterator)

@@ -28,8 +28,9 @@ extern "C" {
 
 typedef struct CornuIterator CornuIterator;
 
-/* An element. The arrays of a batched data set always have the full batch extent; rows from `valid`
- * on are zero. Buffers are aligned to 64 bytes. */
+/* An element. The arrays of a batched data set have the full batch extent, but for those of
+ * padded_batch.h, which have the extents of their batch; rows from `valid` on are zero. Buffers are
+ * aligned to 64 bytes. */
 typedef struct {
     const CornuArray *arrays; /* one per component                             */
     int               count;  /* components                                    */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../../device/memory_internal.h"
-#include "../../device/random.h"
 #include "dataset_internal.h"
 
 /* Random numbers of windows: counter = (i / 4, its upper half, epoch, this), see device/random.h;
@@ -19,18 +18,15 @@ typedef struct {
     void   *(*at)[CORNU_MAX_COMPONENTS];
     int64_t *valid;                  /* rows that hold data, of each */
     int64_t  filled;                 /* elements in the window */
-    int64_t  epoch;                  /* -1 at first */
-    int64_t  read, given;            /* of the source and from here, in that epoch */
+    int64_t  epoch;
+    int64_t  read;                   /* of the source in that epoch */
     bool     ended;
 } Window;
 
-static int64_t draw_from_window(const Settings *settings, const Window *window)
+static int64_t draw_from_window(const Settings *settings, const Window *window, CornuSample at)
 {
-    const uint64_t block = (uint64_t)window->given / 4;
-    uint32_t       word[4];
-    cornu_philox(settings->seed, (uint32_t[]){ (uint32_t)block, (uint32_t)(block >> 32),
-                                               (uint32_t)window->epoch, window_generator }, word);
-    return (int64_t)((uint64_t)word[window->given % 4] * (uint64_t)window->filled >> 32);
+    const uint32_t word = cornu__sample_draw(settings->seed, window_generator, at);
+    return (int64_t)((uint64_t)word * (uint64_t)window->filled >> 32);
 }
 
 /* Reads the next element of the source into place i; at the end there is none. */
@@ -49,11 +45,12 @@ static CornuStatus read_next(CornuStage *stage, Window *window, int64_t i)
     return CORNU_OK;
 }
 
-static CornuStatus begin_window(CornuStage *stage, Window *window, int64_t epoch)
+static CornuStatus begin_window(CornuStage *stage, int64_t epoch)
 {
     const Settings *settings = stage->dataset->own;
+    Window         *window = stage->own;
     window->epoch = epoch;
-    window->read = window->given = window->filled = 0;
+    window->read = window->filled = 0;
     window->ended = false;
     while (window->filled < settings->size) {
         CORNU__TRY(read_next(stage, window, window->filled));
@@ -67,7 +64,6 @@ static CornuStatus begin_window(CornuStage *stage, Window *window, int64_t epoch
 static CornuStatus replace(CornuStage *stage, Window *window, int64_t i)
 {
     if (!window->ended) CORNU__TRY(read_next(stage, window, i));
-    window->given++;
     if (!window->ended) return CORNU_OK;
     const int64_t last = --window->filled;
     for (int c = 0; c < stage->dataset->components; c++) {
@@ -79,33 +75,16 @@ static CornuStatus replace(CornuStage *stage, Window *window, int64_t i)
     return CORNU_OK;
 }
 
-static CornuStatus advance(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid)
+static CornuStatus draw_next(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid)
 {
     Window *window = stage->own;
     *valid = 0;
-    if (window->epoch != at.epoch || window->given > at.index)
-        CORNU__TRY(begin_window(stage, window, at.epoch));
-    while (window->filled > 0 && window->given <= at.index) {
-        const int64_t i = draw_from_window(stage->dataset->own, window);
-        if (window->given == at.index) {
-            *valid = window->valid[i];
-            for (int c = 0; c < stage->dataset->components; c++)
-                memcpy(to[c], window->at[i][c], stage->dataset->bytes[c]);
-        }
-        CORNU__TRY(replace(stage, window, i));
-    }
-    return CORNU_OK;
-}
-
-static CornuStatus window_fetch(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid)
-{
-    Window *window = stage->own;
-    if (at.epoch > UINT32_MAX)
-        return cornu__fail(CORNU_ERR_VALUE, "shuffle: epoch %lld, expected 0 to %lld",
-                           (long long)at.epoch, (long long)UINT32_MAX);
-    const CornuStatus status = advance(stage, at, to, valid);
-    if (status) window->epoch = -1;   /* the next attempt begins anew */
-    return status;
+    if (!window->filled) return CORNU_OK;
+    const int64_t i = draw_from_window(stage->dataset->own, window, at);
+    *valid = window->valid[i];
+    for (int c = 0; c < stage->dataset->components; c++)
+        memcpy(to[c], window->at[i][c], stage->dataset->bytes[c]);
+    return replace(stage, window, i);
 }
 
 static void window_close(CornuStage *stage)
@@ -127,7 +106,6 @@ static CornuStatus window_open(CornuStage *stage)
     const size_t    size = (size_t)settings->size;
     Window         *window = stage->own = cornu__allocate(1, sizeof *window);
     if (!window) return CORNU_ERR_MEMORY;
-    window->epoch = -1;
     window->memory = cornu__allocate(size, sizeof *window->memory);
     window->at = cornu__allocate(size, sizeof *window->at);
     window->valid = cornu__allocate(size, sizeof *window->valid);
@@ -141,9 +119,11 @@ static CornuStatus window_open(CornuStage *stage)
 
 static void window_free(CornuDataset *dataset) { cornu__release(dataset->own); }
 
-static const CornuDatasetKind window_kind = { .fetch = window_fetch, .open = window_open,
-                                              .close = window_close, .free = window_free,
-                                              .in_order = true };
+static const CornuDatasetKind window_kind = { .fetch = cornu__fetch_in_turn,
+                                              .begin = begin_window, .next = draw_next,
+                                              .open = window_open, .close = window_close,
+                                              .free = window_free, .in_order = true,
+                                              .origin = cornu__origin_unknown };
 
 CornuDataset *cornu_dataset_shuffle_window(CornuDataset *source, int64_t size, uint64_t seed)
 {

@@ -6,32 +6,18 @@
 #include "../../device/memory_internal.h"
 #include "../../device/random.h"
 
-/* Frees a data set whose constructor failed, and its source. */
-static void *abandon(CornuDataset *dataset)
-{
-    cornu_dataset_free(dataset);
-    return cornu__null();
-}
-
 /* ---- map ---- */
 
 static CornuStatus map_fetch(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid)
 {
-    const CornuDataset *dataset = stage->dataset, *source = dataset->source;
+    const CornuDataset *dataset = stage->dataset;
     CORNU__TRY(cornu__stage_fetch(stage->source, at, stage->map.element, valid));
     if (!*valid) return CORNU_OK;
     CornuArray in[CORNU_MAX_COMPONENTS], out[CORNU_MAX_COMPONENTS];
-    for (int c = 0; c < source->components; c++)
-        in[c] = cornu_array_from(stage->map.element[c], source->type[c]);
-    for (int c = 0; c < dataset->components; c++)
-        out[c] = cornu_array_from(to[c], dataset->type[c]);
-    CornuStatus status = dataset->map.function(dataset->map.context, at, in, out);
-    if (status == CORNU_OK) return CORNU_OK;
-    /* The user's function may fail without a message. */
-    return cornu__fail(status, "map: element %lld of epoch %lld: %s", (long long)at.index,
-                       (long long)at.epoch,
-                       cornu_error_status() == status ? cornu_error_message()
-                                                      : cornu_status_text(status));
+    stage->trim = dataset->map.same_types ? stage->source->trim : (CornuTrim){ 0 };
+    cornu__stage_arrays(stage->source, stage->map.element, in);
+    cornu__stage_arrays(stage, to, out);
+    return cornu__fail_sample(dataset->map.function(dataset->map.context, at, in, out), "map", at);
 }
 
 static CornuStatus map_open(CornuStage *stage)
@@ -43,10 +29,10 @@ static CornuStatus map_open(CornuStage *stage)
 static void map_close(CornuStage *stage) { cornu__release(stage->map.memory); }
 
 static const CornuDatasetKind map_kind = { .fetch = map_fetch, .open = map_open,
-                                           .close = map_close, .of_any_batch = true };
+                                           .close = map_close, .of_any_batch = true,
+                                           .of_trims = true };
 
-/* Sets the type of component c, with a leading batch axis if the data set is batched. */
-static CornuStatus set_type(CornuDataset *dataset, int c, CornuType type)
+CornuStatus cornu__dataset_set_type(CornuDataset *dataset, int c, CornuType type)
 {
     CORNU__TRY(cornu_host_type_check(type));
     if (dataset->batch_size) {
@@ -66,6 +52,17 @@ static CornuStatus set_type(CornuDataset *dataset, int c, CornuType type)
     return CORNU_OK;
 }
 
+CornuStatus cornu__dataset_set_types(CornuDataset *dataset, const CornuType *types, int count)
+{
+    if (!types && !count) return CORNU_OK;
+    if (!types || count < 1 || count > CORNU_MAX_COMPONENTS)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%d components, expected 1 to %d",
+                           types ? count : 0, CORNU_MAX_COMPONENTS);
+    dataset->components = count;
+    for (int c = 0; c < count; c++) CORNU__TRY(cornu__dataset_set_type(dataset, c, types[c]));
+    return CORNU_OK;
+}
+
 CornuDataset *cornu_dataset_map(CornuDataset *source, CornuMapFunction *function, void *context,
                                 const CornuType *types, int count)
 {
@@ -73,25 +70,14 @@ CornuDataset *cornu_dataset_map(CornuDataset *source, CornuMapFunction *function
     if (!map) return NULL;
     map->map.function = function;
     map->map.context = context;
+    map->map.same_types = !types && !count;
+    if (!map->map.same_types) memset(map->open, 0, sizeof map->open);
     if (!function) {
         cornu__fail(CORNU_ERR_ARGUMENT, "map: the function is NULL");
-        return abandon(map);
+        return cornu__dataset_abandon(map);
     }
-    if (!types && !count) return map;
-    if (!types || count < 1 || count > CORNU_MAX_COMPONENTS) {
-        cornu__fail(CORNU_ERR_ARGUMENT, "map: %d components, expected 1 to %d",
-                    types ? count : 0, CORNU_MAX_COMPONENTS);
-        return abandon(map);
-    }
-    map->components = count;
-    for (int c = 0; c < count; c++) {
-        CornuStatus status = set_type(map, c, types[c]);
-        if (status != CORNU_OK) {
-            cornu__fail_prefix(status, "map");
-            return abandon(map);
-        }
-    }
-    return map;
+    if (!cornu__fail_prefix(cornu__dataset_set_types(map, types, count), "map")) return map;
+    return cornu__dataset_abandon(map);
 }
 
 /* ---- shuffle ---- */
@@ -131,7 +117,7 @@ static CornuStatus shuffle_fetch(CornuStage *stage, CornuSample at, void *const 
         stage->shuffle.epoch = at.epoch;
     }
     at.index = stage->shuffle.order[at.index];
-    return cornu__stage_fetch(stage->source, at, to, valid);
+    return cornu__stage_pass(stage, stage->source, at, to, valid);
 }
 
 static CornuStatus shuffle_open(CornuStage *stage)
@@ -143,8 +129,19 @@ static CornuStatus shuffle_open(CornuStage *stage)
 
 static void shuffle_close(CornuStage *stage) { cornu__release(stage->shuffle.order); }
 
+static CornuSample shuffle_origin(const CornuDataset *dataset, CornuSample at, int64_t row)
+{
+    uint32_t *order = cornu__allocate((size_t)dataset->count, sizeof *order);
+    if (!order) return cornu__origin_unknown(dataset, at, row);
+    cornu__shuffle_order(order, dataset->count, dataset->shuffle.seed, at.epoch);
+    at.index = order[at.index];
+    cornu__release(order);
+    return at;
+}
+
 static const CornuDatasetKind shuffle_kind = { .fetch = shuffle_fetch, .open = shuffle_open,
-                                               .close = shuffle_close, .by_row = true };
+                                               .close = shuffle_close, .by_row = true,
+                                               .origin = shuffle_origin, .of_trims = true };
 
 CornuDataset *cornu_dataset_shuffle(CornuDataset *source, uint64_t seed)
 {
@@ -162,7 +159,7 @@ CornuDataset *cornu_dataset_shuffle(CornuDataset *source, uint64_t seed)
                     (long long)shuffle->count, (long long)UINT32_MAX);
     else
         return shuffle;
-    return abandon(shuffle);
+    return cornu__dataset_abandon(shuffle);
 }
 
 /* ---- batch ---- */
@@ -195,7 +192,7 @@ static CornuStatus batch_fetch(CornuStage *stage, CornuSample at, void *const *t
     return CORNU_OK;
 }
 
-static const CornuDatasetKind batch_kind = { .fetch = batch_fetch };
+static const CornuDatasetKind batch_kind = { .fetch = batch_fetch, .origin = cornu__origin_batch };
 
 CornuDataset *cornu_dataset_batch(CornuDataset *source, int64_t size, bool drop_remainder)
 {
@@ -204,22 +201,18 @@ CornuDataset *cornu_dataset_batch(CornuDataset *source, int64_t size, bool drop_
     if (batch->batch_size) {
         cornu__fail(CORNU_ERR_ARGUMENT, "batch: the data set already comes in batches of %lld",
                     (long long)batch->batch_size);
-        return abandon(batch);
+        return cornu__dataset_abandon(batch);
     }
     if (size < 1) {
         cornu__fail(CORNU_ERR_ARGUMENT, "batch: size is %lld, expected 1 or more",
                     (long long)size);
-        return abandon(batch);
+        return cornu__dataset_abandon(batch);
     }
     batch->batch_size = size;
     batch->batch.whole = drop_remainder;
-    for (int c = 0; c < batch->components; c++) {
-        CornuStatus status = set_type(batch, c, source->type[c]);
-        if (status != CORNU_OK) {
-            cornu__fail_prefix(status, "batch");
-            return abandon(batch);
-        }
-    }
+    if (cornu__fail_prefix(cornu__dataset_set_types(batch, source->type, source->components),
+                           "batch"))
+        return cornu__dataset_abandon(batch);
     if (source->count >= 0)
         batch->count = source->count / size + (!drop_remainder && source->count % size != 0);
     return batch;
@@ -234,10 +227,17 @@ static CornuStatus window_fetch(CornuStage *stage, CornuSample at, void *const *
     *valid = 0;
     if (most && at.index >= most) return CORNU_OK;
     at.index += stage->dataset->window.first;
-    return cornu__stage_fetch(stage->source, at, to, valid);
+    return cornu__stage_pass(stage, stage->source, at, to, valid);
 }
 
-static const CornuDatasetKind window_kind = { .fetch = window_fetch, .by_row = true };
+static CornuSample window_origin(const CornuDataset *dataset, CornuSample at, int64_t row)
+{
+    (void)row;
+    return (CornuSample){ at.epoch, at.index + dataset->window.first };
+}
+
+static const CornuDatasetKind window_kind = { .fetch = window_fetch, .by_row = true,
+                                              .origin = window_origin, .of_trims = true };
 
 static CornuDataset *window(CornuDataset *source, int64_t count, const char *name)
 {
@@ -246,7 +246,7 @@ static CornuDataset *window(CornuDataset *source, int64_t count, const char *nam
         cornu__fail(CORNU_ERR_ARGUMENT, "%s: count is %lld, expected 0 to %lld", name,
                     (long long)count,
                     (long long)(dataset->count < 0 ? CORNU__ENDLESS : INT64_MAX));
-        return abandon(dataset);
+        return cornu__dataset_abandon(dataset);
     }
     return dataset;
 }
@@ -288,14 +288,52 @@ static CornuStatus repeat_fetch(CornuStage *stage, CornuSample at, void *const *
     if (at.epoch > UINT32_MAX)
         return cornu__fail(CORNU_ERR_VALUE, "repeat: epoch %lld, expected 0 to %lld",
                            (long long)at.epoch, (long long)UINT32_MAX);
-    return cornu__stage_fetch(stage->source, pass_of(stage->dataset, at), to, valid);
+    return cornu__stage_pass(stage, stage->source, pass_of(stage->dataset, at), to, valid);
 }
 
-static const CornuDatasetKind repeat_kind = { .fetch = repeat_fetch, .by_row = true };
+static CornuSample repeat_origin(const CornuDataset *dataset, CornuSample at, int64_t row)
+{
+    (void)row;
+    return pass_of(dataset, at);
+}
+
+static const CornuDatasetKind repeat_kind = { .fetch = repeat_fetch, .by_row = true,
+                                              .origin = repeat_origin, .of_trims = true };
+
+/* Passes of a source whose count is not known: each begins where the one before it ended. */
+static CornuStatus passes_begin(CornuStage *stage, int64_t epoch)
+{
+    (void)epoch;
+    stage->passes.number = stage->passes.first = 0;
+    return CORNU_OK;
+}
+
+static CornuStatus passes_next(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid)
+{
+    const int64_t times = stage->dataset->repeat.times;
+    const int64_t epoch = times == CORNU_NONE ? at.epoch : at.epoch * times;
+    for (*valid = 0; times == CORNU_NONE || stage->passes.number < times; stage->passes.number++) {
+        const CornuSample next = { epoch + stage->passes.number, at.index - stage->passes.first };
+        CORNU__TRY(cornu__stage_pass(stage, stage->source, next, to, valid));
+        if (*valid) return CORNU_OK;
+        if (times == CORNU_NONE && next.index == 0)
+            return cornu__fail(CORNU_ERR_DATA, "repeat: pass %lld has no elements to repeat",
+                               (long long)next.epoch);
+        stage->passes.first = at.index;
+    }
+    return CORNU_OK;
+}
+
+static const CornuDatasetKind passes_kind = { .fetch = cornu__fetch_in_turn,
+                                              .begin = passes_begin, .next = passes_next,
+                                              .by_row = true, .of_trims = true,
+                                              .origin = cornu__origin_unknown };
 
 CornuDataset *cornu_dataset_repeat(CornuDataset *source, int64_t times)
 {
-    CornuDataset *repeat = cornu__dataset_derive(source, &repeat_kind, "repeat");
+    const bool    known = !source || source->count != CORNU_UNKNOWN;
+    CornuDataset *repeat = cornu__dataset_derive(source, known ? &repeat_kind : &passes_kind,
+                                                 "repeat");
     if (!repeat) return NULL;
     int64_t count = repeat->count;
     repeat->repeat.times = times;
@@ -304,19 +342,16 @@ CornuDataset *cornu_dataset_repeat(CornuDataset *source, int64_t times)
                     (long long)times, (long long)INT32_MAX);
     else if (count == CORNU_NONE)
         cornu__fail(CORNU_ERR_ARGUMENT, "repeat: the data set already repeats endlessly");
-    else if (count == CORNU_UNKNOWN)
-        cornu__fail(CORNU_ERR_ARGUMENT, "repeat: the number of elements is not known; cache the "
-                                        "data set first");
     else if (times == CORNU_NONE && count == 0)
         cornu__fail(CORNU_ERR_ARGUMENT, "repeat: the data set has no elements to repeat");
-    else if (times != CORNU_NONE && count > INT64_MAX / times)
+    else if (times > 0 && count > INT64_MAX / times)
         cornu__fail(CORNU_ERR_ARGUMENT, "repeat: %lld elements %lld times exceed the range of "
                                         "an index", (long long)count, (long long)times);
     else {
-        repeat->count = times == CORNU_NONE ? CORNU_NONE : count * times;
+        repeat->count = times == CORNU_NONE ? CORNU_NONE : known ? count * times : CORNU_UNKNOWN;
         return repeat;
     }
-    return abandon(repeat);
+    return cornu__dataset_abandon(repeat);
 }
 
 /* ---- prefetch: only tells the iterator the depth ---- */
@@ -329,7 +364,7 @@ CornuDataset *cornu_dataset_prefetch(CornuDataset *source, int depth)
     if (depth < 1 || depth > MAX_DEPTH) {
         cornu__fail(CORNU_ERR_ARGUMENT, "prefetch: depth is %d, expected 1 to %d", depth,
                     MAX_DEPTH);
-        return abandon(prefetch);
+        return cornu__dataset_abandon(prefetch);
     }
     if (depth > prefetch->prefetch) prefetch->prefetch = depth;
     return prefetch;
@@ -345,7 +380,7 @@ CornuDataset *cornu_dataset_parallel(CornuDataset *source, int threads)
     if (threads < 1 || threads > MOST_THREADS) {
         cornu__fail(CORNU_ERR_ARGUMENT, "parallel: %d threads, expected 1 to %d", threads,
                     MOST_THREADS);
-        return abandon(parallel);
+        return cornu__dataset_abandon(parallel);
     }
     if (threads > parallel->workers) parallel->workers = threads;
     if (threads > parallel->prefetch) parallel->prefetch = threads;
@@ -356,22 +391,7 @@ CornuDataset *cornu_dataset_parallel(CornuDataset *source, int threads)
 
 int64_t cornu__dataset_origin(const CornuDataset *dataset, CornuSample at, int64_t row)
 {
-    for (; dataset->source; dataset = dataset->source) {
-        if (dataset->kind == &batch_kind) {
-            at.index = at.index * dataset->batch_size + row;
-        } else if (dataset->kind == &window_kind) {
-            at.index += dataset->window.first;
-        } else if (dataset->kind == &repeat_kind) {
-            at = pass_of(dataset, at);
-        } else if (dataset->kind == &shuffle_kind) {
-            uint32_t *order = cornu__allocate((size_t)dataset->count, sizeof *order);
-            if (!order) return -1;
-            cornu__shuffle_order(order, dataset->count, dataset->shuffle.seed, at.epoch);
-            at.index = order[at.index];
-            cornu__release(order);
-        } else if (dataset->kind->in_order) {
-            return -1;   /* drawn from a window: to find it takes a pass */
-        }
-    }
-    return dataset->kind->rows ? -1 : at.index;
+    for (; dataset->source_count == 1 && at.index >= 0; dataset = dataset->source)
+        if (dataset->kind->origin) at = dataset->kind->origin(dataset, at, row);
+    return dataset->source_count || dataset->kind->rows ? -1 : at.index;
 }

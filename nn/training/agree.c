@@ -48,20 +48,25 @@ static CornuStatus agree_on_optimizer(CornuProcesses *processes, const CornuMode
     return cornu__processes_agree(processes, "the optimizer", text);
 }
 
-/* Of arrays in memory that the data are made from: all rows, or of very many some that are equally
- * far apart. */
+/* Adds the arrays in memory that the data are made from: all rows, or of very many some that are
+ * equally far apart. */
+static void add_arrays(const CornuDataset *dataset, uLong *sum)
+{
+    const size_t most = (size_t)256 << 20;
+    for (int i = 0; i < dataset->source_count; i++) add_arrays(dataset->sources[i], sum);
+    for (int c = 0; cornu__dataset_is_arrays(dataset) && c < dataset->components; c++) {
+        const unsigned char *data = dataset->arrays.data[c];
+        const size_t         row = dataset->bytes[c], rows = (size_t)dataset->count;
+        const size_t         step = row * rows / most + 1;
+        if (step == 1) *sum = crc32_z(*sum, data, row * rows);
+        else for (size_t i = 0; i < rows; i += step) *sum = crc32_z(*sum, data + i * row, row);
+    }
+}
+
 static uLong sum_of_arrays(const CornuDataset *dataset)
 {
-    const size_t       most = (size_t)256 << 20;
-    const CornuDataset *arrays = cornu__dataset_arrays(dataset);
-    uLong              sum = crc32(0, NULL, 0);
-    for (int c = 0; arrays && c < arrays->components; c++) {
-        const unsigned char *data = arrays->arrays.data[c];
-        const size_t         row = arrays->bytes[c], rows = (size_t)arrays->count;
-        const size_t         step = row * rows / most + 1;
-        if (step == 1) sum = crc32_z(sum, data, row * rows);
-        else for (size_t i = 0; i < rows; i += step) sum = crc32_z(sum, data + i * row, row);
-    }
+    uLong sum = crc32(0, NULL, 0);
+    add_arrays(dataset, &sum);
     return sum;
 }
 

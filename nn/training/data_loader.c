@@ -180,7 +180,8 @@ static int64_t rows_of(const CornuDataset *batches)
 {
     const CornuDataset *each = batches;
     const int64_t       size = cornu_dataset_batch_size(batches);
-    while (each && cornu_dataset_batch_size(each) > 0) each = each->source;
+    while (each && cornu_dataset_batch_size(each) > 0)
+        each = each->source_count == 1 ? each->source : NULL;
     const int64_t rows = each ? cornu_dataset_count(each) : -1;
     const int64_t count = cornu_dataset_count(batches);
     if (rows < 0 || count < 0) return -1;

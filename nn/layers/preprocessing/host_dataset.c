@@ -154,14 +154,14 @@ static const CornuDatasetKind host_kind = { .fetch = fetch, .open = open_stage,
 static CornuStatus infer_call(const CornuDataset *source, const HostMap *map,
                               const CornuHostCall *call)
 {
-    const CornuDataset *arrays = cornu__dataset_arrays(source);
+    const bool          has_arrays = cornu__dataset_is_arrays(source);
     CornuArray          in[CORNU_MAX_LAYER_TENSORS];
     CornuType          *out = &map->types[call->out];
     CornuText           text;
     const int64_t       rows = source->batch_size ? source->batch_size : 1;
     for (int k = 0; k < call->in_count; k++) {
         in[k] = cornu_array_from(NULL, map->types[call->in[k]]);
-        if (arrays != source || call->in[k] >= map->program.given || source->count == 0) continue;
+        if (!has_arrays || call->in[k] >= map->program.given || source->count == 0) continue;
         in[k].type.shape.extent[0] = source->count;      /* all rows tell the longest length */
         in[k].data = source->arrays.data[call->in[k]];
     }

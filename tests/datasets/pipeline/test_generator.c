@@ -237,7 +237,6 @@ static void stages_that_need_a_count_are_refused(void **state)
     (void)state;
     expect_refusal(cornu_dataset_shuffle(generated(&source), 0),
                    "shuffle: the number of elements is not known; cache");
-    expect_refusal(cornu_dataset_repeat(generated(&source), 2), "repeat: the number of elements");
     expect_refusal(cornu_dataset_generator(NULL, &type, 1), "generator: .next is NULL");
     expect_refusal(cornu_dataset_generator(yield, NULL, 1), "generator: 0 components");
     expect_refusal(cornu_dataset_generator(yield, &type, 99), "generator: 99 components");
