@@ -16,6 +16,10 @@
  * same elements in the same order regardless of threads, an iterator can seek to any position, and
  * many iterators can read one data set at a time.
  *
+ * More transformations: select.h takes some elements, sequence.h arranges them, padded_batch.h
+ * batches those of different lengths, join.h makes one data set of several, interleave.h of those
+ * that a function makes.
+ *
  * Ownership: a transformation takes ownership of its source, even if it fails, so that nested calls
  * do not leak. It returns NULL if the source is NULL or an error is pending (status.h).
  */
@@ -86,8 +90,8 @@ typedef struct {
  * it has. Such a data set is not batched again, and may be mapped, nothing else.
  *
  * An element may depend only on its sample, so that a resumed epoch can repeat it. The count is
- * CORNU_UNKNOWN; shuffle and repeat need a known count, which cache provides; a shuffle within a
- * window does not. `next` is called from
+ * CORNU_UNKNOWN; shuffle needs a known count, which cache provides; a shuffle within a window does
+ * not. `next` is called from
  * the prefetch thread. If several iterators are in use at a time, such as those of training and
  * validation on the same data set, each needs its own state, from `begin`. A status other than
  * CORNU_OK fails the read, with the message of cornu_error_set and the element's number.
