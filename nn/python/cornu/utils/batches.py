@@ -1,5 +1,6 @@
 """Data sets in Python: what functions of this module return, in the words of tf.data."""
 
+import bisect
 import itertools
 import random
 
@@ -33,6 +34,24 @@ class Dataset:
         return cls(lambda: (tree.map_structure(lambda a: a[i], arrays) for i in range(count)),
                    count)
 
+    @classmethod
+    def from_tensors(cls, arrays):
+        """One element."""
+        arrays = _arrays(arrays)
+        return cls(lambda: iter([arrays]), 1)
+
+    @classmethod
+    def from_generator(cls, generator, output_types=None, output_shapes=None, args=None,
+                       output_signature=None):
+        """What generator(*args) yields; types and shapes are those of the elements."""
+        return cls(lambda: iter(generator(*(args or ()))))
+
+    @classmethod
+    def range(cls, *args):
+        """Numbers as those of range."""
+        numbers = range(*(int(a) for a in args))
+        return cls(lambda: (np.int64(i) for i in numbers), len(numbers))
+
     def __iter__(self):
         return (tree.map_structure(_array, e) for e in self._iterate())
 
@@ -58,13 +77,84 @@ class Dataset:
 
     def map(self, function, num_parallel_calls=None):
         """function's results; of a tuple it takes the parts."""
-        return self._derived(lambda: (function(*e) if isinstance(e, tuple) else function(e)
-                                      for e in self), self._count)
+        return self._derived(lambda: (_called(function, e) for e in self), self._count)
 
     def filter(self, predicate):
         """The elements for which predicate holds."""
-        return self._derived(lambda: (e for e in self if (
-            predicate(*e) if isinstance(e, tuple) else predicate(e))), None)
+        return self._derived(lambda: (e for e in self if _called(predicate, e)), None)
+
+    def take_while(self, predicate):
+        """The elements before the first one for which predicate does not hold."""
+        return self._derived(lambda: itertools.takewhile(lambda e: _called(predicate, e), self),
+                             None)
+
+    def interleave(self, map_func, cycle_length=None, block_length=None, num_parallel_calls=None,
+                   deterministic=None):
+        """block_length elements in turn of each of cycle_length data sets that map_func makes."""
+        cycle, block = _at_least_1("cycle_length", cycle_length), _at_least_1("block_length",
+                                                                              block_length)
+
+        def iterate():
+            source, open_ = iter(self), [None] * cycle
+            ended = False
+            while not ended or any(open_):
+                for i in range(cycle):
+                    if open_[i] is None and not ended:
+                        e = next(source, _END)
+                        ended = e is _END
+                        open_[i] = None if ended else iter(_called(map_func, e))
+                    taken = [] if open_[i] is None else itertools.islice(open_[i], block)
+                    count = 0
+                    for count, e in enumerate(taken, 1):
+                        yield e
+                    if count < block:
+                        open_[i] = None
+        return self._derived(iterate, None)
+
+    def flat_map(self, map_func):
+        """The elements of each data set that map_func makes after those of the one before."""
+        return self.interleave(map_func, 1)
+
+    def scan(self, initial_state, scan_func):
+        """scan_func(state, element) makes the next state and an element."""
+        def iterate():
+            state = initial_state
+            for e in self:
+                state, made = scan_func(state, e)
+                yield made
+        return self._derived(iterate, self._count)
+
+    def concatenate(self, dataset):
+        """The elements of this one, then those of the other one."""
+        counts = [self.cardinality(), dataset.cardinality()]
+        return Dataset(lambda: itertools.chain(self, dataset),
+                       sum(counts) if min(counts) >= 0 else None)
+
+    def window(self, size, shift=None, stride=1, drop_remainder=False):
+        """Data sets of `size` elements, or tuples and dictionaries of them."""
+        shift = shift or size
+        span = (size - 1) * stride + 1
+
+        def iterate():
+            kept, first = [], 0      # elements from number `first` on
+            source = iter(self)
+            for start in itertools.count(0, shift):
+                while first + len(kept) < start + span:
+                    e = next(source, _END)
+                    if e is _END:
+                        break
+                    kept.append(e)
+                kept[:start - first], first = [], max(first, start)
+                some = kept[:span:stride]
+                if not some or (drop_remainder and len(some) < size):
+                    return
+                yield tree.map_structure(lambda *leaves: Dataset(lambda: iter(leaves), len(leaves)),
+                                         *some)
+        count = self._count
+        if count is not None:
+            needed = span if drop_remainder else 1
+            count = 0 if count < needed else (count - needed) // shift + 1
+        return self._derived(iterate, count)
 
     def batch(self, batch_size, drop_remainder=False, num_parallel_calls=None):
         """Elements of batch_size rows each; the last has the rest."""
@@ -79,6 +169,59 @@ class Dataset:
         if count is not None:
             count = count // batch_size if drop_remainder else -(-count // batch_size)
         return self._derived(iterate, count)
+
+    def padded_batch(self, batch_size, padded_shapes=None, padding_values=None,
+                     drop_remainder=False):
+        """Batches whose arrays are padded to the longest of the batch, or to padded_shapes, where
+        None and -1 are the longest."""
+        def iterate():
+            rest = iter(self)
+            while True:
+                rows = list(itertools.islice(rest, batch_size))
+                if not rows or (drop_remainder and len(rows) < batch_size):
+                    return
+                yield _padded(rows, padded_shapes, padding_values)
+        count = self._count
+        if count is not None:
+            count = count // batch_size if drop_remainder else -(-count // batch_size)
+        return self._derived(iterate, count)
+
+    def bucket_by_sequence_length(self, element_length_func, bucket_boundaries, bucket_batch_sizes,
+                                  padded_shapes=None, padding_values=None,
+                                  pad_to_bucket_boundary=False, no_padding=False,
+                                  drop_remainder=False):
+        """Batches of elements of similar length: a bucket for lengths below each boundary and one
+        for the rest, with a batch size each."""
+        if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
+            raise ValueError("bucket_by_sequence_length: %d boundaries and %d batch sizes, "
+                             "expected one more" % (len(bucket_boundaries),
+                                                    len(bucket_batch_sizes)))
+
+        def batch(b, rows):
+            if no_padding:
+                return tree.map_structure(lambda *leaves: _stacked(leaves), *rows)
+            shapes = padded_shapes
+            if pad_to_bucket_boundary:
+                if b == len(bucket_boundaries):
+                    raise ValueError("bucket_by_sequence_length: an element is not shorter than "
+                                     "the last boundary, %d" % bucket_boundaries[-1])
+                shapes = tree.map_structure(
+                    lambda leaf: [bucket_boundaries[b] - 1] * min(np.ndim(leaf), 1) +
+                    [None] * (np.ndim(leaf) - 1), rows[0])
+            return _padded(rows, shapes, padding_values)
+
+        def iterate():
+            buckets = [[] for _ in bucket_batch_sizes]
+            for e in self:
+                b = bisect.bisect_right(bucket_boundaries, int(_called(element_length_func, e)))
+                buckets[b].append(e)
+                if len(buckets[b]) == bucket_batch_sizes[b]:
+                    rows, buckets[b] = buckets[b], []
+                    yield batch(b, rows)
+            for b, rows in enumerate(buckets):
+                if rows and not drop_remainder:
+                    yield batch(b, rows)
+        return self._derived(iterate, None)
 
     def unbatch(self):
         """An element for each row."""
@@ -144,12 +287,122 @@ class Dataset:
         """(index, element)."""
         return self._derived(lambda: iter(enumerate(self, start)), self._count)
 
+    def rejection_resample(self, class_func, target_dist, initial_dist=None, seed=None):
+        """(class, element), of classes with the target distribution: others are left out at random.
+        Without initial_dist the classes are counted, from 10 of each on."""
+        target = np.asarray(target_dist, float)
+
+        def iterate():
+            rng = random.Random(seed)
+            seen = np.full(len(target), 10.0) if initial_dist is None else \
+                np.asarray(initial_dist, float).copy()
+            for e in self:
+                number = int(_called(class_func, e))
+                if initial_dist is None:
+                    seen[number] += 1
+                ratios = np.divide(target, seen, out=np.zeros_like(target), where=seen > 0)
+                if rng.random() * ratios.max() < ratios[number]:
+                    yield np.int64(number), e
+        return self._derived(iterate, None)
+
+    @staticmethod
+    def sample_from_datasets(datasets, weights=None, seed=None, stop_on_empty_dataset=False,
+                             rerandomize_each_iteration=None):
+        """Each element from one of the data sets at random, with these weights."""
+        weights = [1.0] * len(datasets) if weights is None else [float(w) for w in weights]
+        if len(weights) != len(datasets) or min(weights) < 0 or not sum(weights) > 0:
+            raise ValueError("sample_from_datasets: weights %s of %d data sets, expected as many, "
+                             "0 or more" % (weights, len(datasets)))
+        rng = random.Random(seed)
+        state = rng.getstate()
+
+        def iterate():
+            if not rerandomize_each_iteration and seed is not None:
+                rng.setstate(state)
+            open_ = {i: iter(d) for i, d in enumerate(datasets) if weights[i] > 0}
+            while open_:
+                i, = rng.choices(list(open_), [weights[k] for k in open_])
+                e = next(open_[i], _END)
+                if e is not _END:
+                    yield e
+                elif stop_on_empty_dataset:
+                    return
+                else:
+                    del open_[i]
+        counts = [d.cardinality() for d, w in zip(datasets, weights) if w > 0]
+        known = min(counts) >= 0 and not stop_on_empty_dataset
+        return Dataset(iterate, sum(counts) if known else None)
+
+    @staticmethod
+    def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset=True):
+        """Each element from the data set whose number is the next element of choice_dataset."""
+        def iterate():
+            open_ = {i: iter(d) for i, d in enumerate(datasets)}
+            for choice in choice_dataset:
+                if not 0 <= int(choice) < len(datasets):
+                    raise ValueError("choose_from_datasets: choice %d of %d data sets"
+                                     % (choice, len(datasets)))
+                e = next(open_.get(int(choice), iter(())), _END)
+                if e is not _END:
+                    yield e
+                    continue
+                open_.pop(int(choice), None)
+                if stop_on_empty_dataset or not open_:
+                    return
+        return Dataset(iterate)
+
     @staticmethod
     def zip(*datasets):
         """Tuples of the elements of several; a tuple of data sets is one argument, too."""
         datasets = datasets[0] if len(datasets) == 1 else datasets
         counts = [d.cardinality() for d in datasets]
         return Dataset(lambda: zip(*datasets), None if min(counts) < 0 else min(counts))
+
+
+_END = object()      # of an iterator
+
+
+def _called(function, element):
+    return function(*element) if isinstance(element, tuple) else function(element)
+
+
+def _at_least_1(name, value):
+    if value is not None and value < 1:
+        raise ValueError("interleave: %s is %d, expected 1 or more" % (name, value))
+    return value or 1
+
+
+def _padded(rows, shapes, values):
+    """A batch of rows with arrays of different extents."""
+    def pad(*leaves, shape=None, value=None):
+        leaves = [np.asarray(leaf) for leaf in leaves]
+        extents = np.max([leaf.shape for leaf in leaves], axis=0).astype(int)
+        if shape is not None:
+            wanted = [e if w is None or w < 0 else w for e, w in zip(extents, shape)]
+            if any(e > w for e, w in zip(extents, wanted)):
+                raise ValueError("padded_batch: an element is %s, expected at most %s"
+                                 % (tuple(extents.tolist()), tuple(map(int, wanted))))
+            extents = wanted
+        batch = np.full((len(leaves), *extents), 0 if value is None else value,
+                        leaves[0].dtype)
+        for row, leaf in enumerate(leaves):
+            batch[(row, *map(slice, leaf.shape))] = leaf
+        return batch
+    columns = list(zip(*(tree.flatten(row) for row in rows)))
+    shapes = [None] * len(columns) if shapes is None else _of_leaves(shapes, rows[0])
+    values = [None] * len(columns) if values is None else _of_leaves(values, rows[0])
+    return tree.pack_sequence_as(rows[0], [pad(*column, shape=shape, value=value) for
+                                           column, shape, value in zip(columns, shapes, values)])
+
+
+def _of_leaves(given, element):
+    """A part of `given` for each leaf of an element: of a tuple or dictionary those of its own, in
+    their order; one for all leaves where it is not such."""
+    if isinstance(element, dict) and isinstance(given, dict):
+        return [part for key in sorted(element) for part in _of_leaves(given[key], element[key])]
+    if isinstance(element, tuple) and isinstance(given, tuple):
+        return [part for g, e in zip(given, element) for part in _of_leaves(g, e)]
+    return [given] * len(tree.flatten(element))
 
 
 def _arrays(value):
