@@ -89,8 +89,9 @@ static void augment_close(CornuStage *stage) { cornu__release(stage->own); }
 
 static void augment_free(CornuDataset *dataset) { cornu__release(dataset->own); }
 
-static const CornuDatasetKind augment_kind = { .fetch = augment_fetch, .open = augment_open,
-                                               .close = augment_close, .free = augment_free };
+static const CornuDatasetKind augment_kind = { .name = "augment", .fetch = augment_fetch,
+                                               .open = augment_open, .close = augment_close,
+                                               .free = augment_free };
 
 static CornuStatus check_augment(const CornuDataset *source, int64_t shift)
 {

@@ -58,7 +58,8 @@ static void images_free(CornuDataset *dataset)
     cornu__release(images);
 }
 
-static const CornuDatasetKind images_kind = { .fetch = images_fetch, .free = images_free };
+static const CornuDatasetKind images_kind = { .name = "image folder", .fetch = images_fetch,
+                                              .free = images_free };
 
 /* ---- Creation ---- */
 

@@ -53,7 +53,8 @@ static void cache_free(CornuDataset *dataset)
     cornu__release(cache);
 }
 
-static const CornuDatasetKind cache_kind = { .fetch = cache_fetch, .free = cache_free };
+static const CornuDatasetKind cache_kind = { .name = "cache", .fetch = cache_fetch,
+                                             .free = cache_free };
 
 CornuDataset *cornu__dataset_cache_on_demand(CornuDataset *source)
 {

@@ -268,7 +268,8 @@ static void arrays_free(CornuDataset *dataset)
     cornu__release(dataset->arrays.memory);
 }
 
-static const CornuDatasetKind arrays_kind = { .fetch = arrays_fetch, .free = arrays_free };
+static const CornuDatasetKind arrays_kind = { .name = "arrays", .fetch = arrays_fetch,
+                                              .free = arrays_free };
 
 bool cornu__dataset_is_arrays(const CornuDataset *dataset)
 {

@@ -15,6 +15,7 @@ typedef struct CornuStage CornuStage;
 
 /* A kind of data set. Functions that have nothing to do are NULL. */
 typedef struct {
+    const char   *name;   /* what its part of the time is called; NULL: "source" or "other" */
     /* Writes element `at` to to[component] and the number of its rows that hold data to *valid: 0
      * after the end of a data set whose count is not known. */
     CornuStatus (*fetch)(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid);
@@ -94,6 +95,8 @@ struct CornuStage {
     CornuStage        **sources;
     CornuTrim           trim;     /* of the batch fetched last */
     const CornuShare   *share;   /* of a batch's rows: others need not be fetched; NULL: all */
+    bool                timed;   /* adds what its fetches take, with its sources, to seconds */
+    double              seconds;
     CornuSample         place;   /* in turn: the next element, of an epoch that has begun */
     bool                begun, ended;
     union {
@@ -115,10 +118,14 @@ void        cornu__stages_close(CornuStage *stages, int count);
  * where the first one's kind has `rows`. */
 CornuStatus cornu__dataset_grow(CornuDataset *dataset, int64_t rows);
 
+CornuStatus cornu__stage_fetch_timed(CornuStage *stage, CornuSample at, void *const *to,
+                                     int64_t *valid);
+
 static inline CornuStatus cornu__stage_fetch(CornuStage *stage, CornuSample at, void *const *to,
                                              int64_t *valid)
 {
-    return stage->dataset->kind->fetch(stage, at, to, valid);
+    return stage->timed ? cornu__stage_fetch_timed(stage, at, to, valid)
+                        : stage->dataset->kind->fetch(stage, at, to, valid);
 }
 
 /* As above from one of the stage's sources, whose trim becomes its own. */
@@ -187,6 +194,11 @@ CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count, 
 
 /* Whether its batches may have different numbers of rows. */
 bool cornu__dataset_varies(const CornuDataset *dataset);
+
+/* Whether elements can only be made one after the other: of several threads each would make all of
+ * them. And the threads of an iterator. */
+bool cornu__dataset_is_in_order(const CornuDataset *dataset);
+int  cornu__dataset_threads(const CornuDataset *dataset);
 
 /* Whether its elements are the rows of arrays in memory. */
 bool cornu__dataset_is_arrays(const CornuDataset *dataset);

@@ -41,7 +41,7 @@ static CornuStatus yield_next(CornuStage *stage, CornuSample at, void *const *to
     return CORNU_OK;
 }
 
-static const CornuDatasetKind generator_kind = { .fetch = cornu__fetch_in_turn,
+static const CornuDatasetKind generator_kind = { .name = "generator", .fetch = cornu__fetch_in_turn,
                                                  .begin = begin_pass, .next = yield_next,
                                                  .close = end_pass, .in_order = true };
 
@@ -89,8 +89,9 @@ static CornuStatus batch_fetch(CornuStage *stage, CornuSample at, void *const *t
                                "generator", at);
 }
 
-static const CornuDatasetKind batches_kind = { .fetch = batch_fetch, .rows = batch_rows,
-                                               .close = end_pass, .in_order = true };
+static const CornuDatasetKind batches_kind = { .name = "generator", .fetch = batch_fetch,
+                                               .rows = batch_rows, .close = end_pass,
+                                               .in_order = true };
 
 /* The types of batches from those of their rows. */
 static CornuStatus add_rows(CornuDataset *dataset, int64_t rows)
@@ -162,7 +163,7 @@ static CornuStatus range_fetch(CornuStage *stage, CornuSample at, void *const *t
     return CORNU_OK;
 }
 
-static const CornuDatasetKind range_kind = { .fetch = range_fetch };
+static const CornuDatasetKind range_kind = { .name = "range", .fetch = range_fetch };
 
 CornuDataset *cornu_dataset_range(int64_t start, int64_t stop, int64_t step)
 {

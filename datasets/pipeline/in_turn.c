@@ -6,6 +6,7 @@
 
 #include "../../device/memory_internal.h"
 #include "../../device/random.h"
+#include "../../device/system/clock_internal.h"
 
 /* Moves on to element `at`, which need not be made, as far as the kind can do that. */
 static CornuStatus pass_over(CornuStage *stage, CornuSample at)
@@ -48,6 +49,15 @@ CornuStatus cornu__fetch_in_turn(CornuStage *stage, CornuSample at, void *const 
     }
     const CornuStatus status = make_next(stage, at, to, valid);
     stage->begun = status == CORNU_OK;
+    return status;
+}
+
+CornuStatus cornu__stage_fetch_timed(CornuStage *stage, CornuSample at, void *const *to,
+                                     int64_t *valid)
+{
+    const double      begin = cornu__seconds();
+    const CornuStatus status = stage->dataset->kind->fetch(stage, at, to, valid);
+    stage->seconds += cornu__seconds() - begin;
     return status;
 }
 

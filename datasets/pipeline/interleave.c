@@ -190,10 +190,11 @@ static void cycle_close(CornuStage *stage)
 
 static void cycle_free(CornuDataset *dataset) { cornu__release(dataset->own); }
 
-static const CornuDatasetKind cycle_kind = { .fetch = cornu__fetch_in_turn, .begin = cycle_begin,
-                                             .next = cycle_next, .pass = cycle_pass,
-                                             .open = cycle_open, .close = cycle_close,
-                                             .free = cycle_free, .origin = cornu__origin_unknown };
+static const CornuDatasetKind cycle_kind = { .name = "interleave", .fetch = cornu__fetch_in_turn,
+                                             .begin = cycle_begin, .next = cycle_next,
+                                             .pass = cycle_pass, .open = cycle_open,
+                                             .close = cycle_close, .free = cycle_free,
+                                             .origin = cornu__origin_unknown };
 
 static CornuStatus check_settings(const Settings *settings, int64_t batch_size)
 {

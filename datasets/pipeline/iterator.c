@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../../device/memory_internal.h"
+#include "../../device/system/clock_internal.h"
 #include "../../device/system/thread_internal.h"
 #include "dataset_internal.h"
 
@@ -38,6 +39,10 @@ struct CornuIterator {
     int           slot_count;
     int64_t       room;  /* rows that the buffers have room for */
     CornuBatch    batch; /* the caller's slot, returned by next */
+    /* Under the lock: of each stage, without its sources, for `timed` elements; and of others as a
+     * whole, for which no clock was read in between. */
+    double       *times, untimed_seconds;
+    int64_t       timed, untimed;
 
     /* Shared with the threads, under the lock. Numbers of elements since `start`: `begun` are or
      * were being filled, the first `made` of them are filled, `taken` delivered, and `released` are
@@ -149,6 +154,34 @@ static void note_filled(CornuIterator *iterator, Slot *slot, CornuStatus status)
     }
 }
 
+enum { TIMED = 8 };   /* each so many-th element is */
+
+static void set_timed(const Worker *worker, bool timed)
+{
+    for (int i = 0; i < worker->stage_count; i++) {
+        worker->stages[i].timed = timed;
+        worker->stages[i].seconds = 0.0;
+    }
+}
+
+/* Called with the lock held, after an element that took so long. */
+static void add_times(const Worker *worker, bool timed, double seconds)
+{
+    CornuIterator *iterator = worker->iterator;
+    if (!timed) {
+        iterator->untimed++;
+        iterator->untimed_seconds += seconds;
+        return;
+    }
+    for (int i = 0; i < worker->stage_count; i++) {
+        const CornuStage *stage = &worker->stages[i];
+        iterator->times[i] += stage->seconds;
+        for (int s = 0; s < stage->dataset->source_count; s++)
+            iterator->times[i] -= stage->sources[s]->seconds;
+    }
+    iterator->timed++;
+}
+
 /* Fills the next slot. Called with the lock held, which is released meanwhile. */
 static void make_one(Worker *worker)
 {
@@ -161,9 +194,12 @@ static void make_one(Worker *worker)
     slot->filling = true;
     worker->share = iterator->share;
     pthread_mutex_unlock(&iterator->lock);
-    bool        pending = cornu_error_pending();
-    CornuStatus status = fill_slot(worker, slot, at);
+    const bool   pending = cornu_error_pending(), timed = number % TIMED == 0;
+    const double begin = cornu__seconds();
+    set_timed(worker, timed);
+    const CornuStatus status = fill_slot(worker, slot, at);
     pthread_mutex_lock(&iterator->lock);
+    if (status == CORNU_OK && slot->valid) add_times(worker, timed, cornu__seconds() - begin);
     slot->filling = false;
     if (iterator->moves == moves) note_filled(iterator, slot, status);
     else slot->number = -1;
@@ -278,6 +314,37 @@ CornuStatus cornu_iterator_rewind(CornuIterator *iterator, int64_t epoch)
     return cornu_iterator_seek(iterator, (CornuSample){ .epoch = epoch });
 }
 
+static const char *name_of(const CornuDataset *dataset)
+{
+    return dataset->kind->name ? dataset->kind->name : dataset->source ? "other" : "source";
+}
+
+/* Reading the clock takes time, much of that of a stage that copies small elements: the sum is at
+ * most that of elements without it. */
+static double scale_of(const CornuIterator *iterator, int stages)
+{
+    double sum = 0.0;
+    for (int i = 0; i < stages; i++) sum += iterator->times[i];
+    const double untimed = iterator->untimed_seconds * (double)iterator->timed;
+    return iterator->untimed && untimed < sum * (double)iterator->untimed
+         ? untimed / (sum * (double)iterator->untimed) : 1.0;
+}
+
+int cornu_iterator_stage_times(CornuIterator *iterator, CornuStageTime *times, int most)
+{
+    CORNU__NEED_OR(iterator, 0);
+    const Worker *worker = &iterator->workers[0];
+    pthread_mutex_lock(&iterator->lock);
+    const int count = iterator->timed ? worker->stage_count : 0;
+    const double scale = scale_of(iterator, count) / (double)iterator->timed;
+    for (int i = 0; times && i < count && i < most; i++) {
+        const double mean = scale * iterator->times[i];
+        times[i] = (CornuStageTime){ name_of(worker->stages[i].dataset), mean > 0.0 ? mean : 0.0 };
+    }
+    pthread_mutex_unlock(&iterator->lock);
+    return count;
+}
+
 static CornuStatus make_slots(CornuIterator *iterator)
 {
     const CornuDataset *dataset = iterator->dataset;
@@ -292,22 +359,22 @@ static CornuStatus make_slots(CornuIterator *iterator)
     return CORNU_OK;
 }
 
-/* Of several threads each would make all elements. */
-static bool is_in_order(const CornuDataset *dataset)
+bool cornu__dataset_is_in_order(const CornuDataset *dataset)
 {
     bool is = dataset->kind->in_order;
-    for (int i = 0; i < dataset->source_count; i++) is = is || is_in_order(dataset->sources[i]);
+    for (int i = 0; i < dataset->source_count; i++)
+        is = is || cornu__dataset_is_in_order(dataset->sources[i]);
     return is;
 }
 
-static int count_workers(const CornuDataset *dataset)
+int cornu__dataset_threads(const CornuDataset *dataset)
 {
-    return dataset->workers > 1 && !is_in_order(dataset) ? dataset->workers : 1;
+    return dataset->workers > 1 && !cornu__dataset_is_in_order(dataset) ? dataset->workers : 1;
 }
 
 static CornuStatus make_workers(CornuIterator *iterator)
 {
-    const int count = count_workers(iterator->dataset);
+    const int count = cornu__dataset_threads(iterator->dataset);
     iterator->workers = cornu__allocate((size_t)count, sizeof *iterator->workers);
     if (!iterator->workers) return CORNU_ERR_MEMORY;
     for (; iterator->worker_count < count; iterator->worker_count++) {
@@ -317,7 +384,9 @@ static CornuStatus make_workers(CornuIterator *iterator)
                                             &worker->stage_count);
         if (!worker->stages) return CORNU_ERR_MEMORY;
     }
-    return CORNU_OK;
+    iterator->times = cornu__allocate((size_t)iterator->workers[0].stage_count,
+                                      sizeof *iterator->times);
+    return iterator->times ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 static CornuStatus start_threads(CornuIterator *iterator)
@@ -383,6 +452,7 @@ void cornu_iterator_free(CornuIterator *iterator)
     for (int i = 0; i < iterator->worker_count; i++)
         cornu__stages_close(iterator->workers[i].stages, iterator->workers[i].stage_count);
     cornu__release(iterator->workers);
+    cornu__release(iterator->times);
     pthread_cond_destroy(&iterator->changed);
     pthread_mutex_destroy(&iterator->lock);
     cornu_dataset_free(iterator->dataset);

@@ -70,6 +70,21 @@ CornuStatus cornu_iterator_rewind(CornuIterator *iterator, int64_t epoch);
 /* Moves to any element of an epoch, or to its end. */
 CornuStatus cornu_iterator_seek(CornuIterator *iterator, CornuSample sample);
 
+/* What a stage of the pipeline takes for each element of the iterator, without its sources. */
+typedef struct {
+    const char *name;      /* "map", "batch", ...; several stages may have the same */
+    double      seconds;   /* of the thread that makes the element */
+} CornuStageTime;
+
+/*
+ * Writes the times of at most `most` stages, sources first, to times[]; returns how many stages
+ * there are, 0 before any was timed. Every eighth element is timed, the first one among them; what
+ * an interleave makes is part of its own time. The sum is what one thread takes for an element: an
+ * iterator that is asked for them faster, by several threads as many times faster, makes its caller
+ * wait.
+ */
+int cornu_iterator_stage_times(CornuIterator *iterator, CornuStageTime *times, int most);
+
 /* With its threads and its reference to the data set; NULL is ignored. */
 void cornu_iterator_free(CornuIterator *iterator);
 

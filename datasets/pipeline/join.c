@@ -26,7 +26,7 @@ static CornuStatus zip_fetch(CornuStage *stage, CornuSample at, void *const *to,
     return CORNU_OK;
 }
 
-static const CornuDatasetKind zip_kind = { .fetch = zip_fetch, .by_row = true };
+static const CornuDatasetKind zip_kind = { .name = "zip", .fetch = zip_fetch, .by_row = true };
 
 /* The least count: a known one bounds any other, an endless one none. */
 static int64_t shortest(CornuDataset *const *sources, int count)
@@ -233,10 +233,10 @@ static void mix_close(CornuStage *stage) { cornu__release(stage->own); }
 
 static void mix_free(CornuDataset *dataset) { cornu__release(dataset->own); }
 
-static const CornuDatasetKind mix_kind = { .fetch = cornu__fetch_in_turn, .begin = mix_begin,
-                                           .next = mix_next, .pass = mix_pass, .open = mix_open,
-                                           .close = mix_close, .free = mix_free, .by_row = true,
-                                           .of_trims = true };
+static const CornuDatasetKind mix_kind = { .name = "choice", .fetch = cornu__fetch_in_turn,
+                                           .begin = mix_begin, .next = mix_next, .pass = mix_pass,
+                                           .open = mix_open, .close = mix_close, .free = mix_free,
+                                           .by_row = true, .of_trims = true };
 
 static CornuStatus check_alike(const CornuDataset *dataset, int count, const char *name)
 {

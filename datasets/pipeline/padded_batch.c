@@ -211,10 +211,10 @@ static void padded_close(CornuStage *stage)
 
 static void padded_free(CornuDataset *dataset) { cornu__release(dataset->own); }
 
-static const CornuDatasetKind padded_kind = { .fetch = padded_fetch, .open = padded_open,
-                                              .close = padded_close, .free = padded_free,
-                                              .origin = cornu__origin_batch };
-static const CornuDatasetKind bucket_kind = { .fetch = cornu__fetch_in_turn,
+static const CornuDatasetKind padded_kind = { .name = "padded_batch", .fetch = padded_fetch,
+                                              .open = padded_open, .close = padded_close,
+                                              .free = padded_free, .origin = cornu__origin_batch };
+static const CornuDatasetKind bucket_kind = { .name = "bucket", .fetch = cornu__fetch_in_turn,
                                               .begin = bucket_begin, .next = bucket_next,
                                               .open = padded_open, .close = padded_close,
                                               .free = padded_free, .in_order = true,

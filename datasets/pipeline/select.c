@@ -98,7 +98,7 @@ static void filter_close(CornuStage *stage) { cornu__release(stage->own); }
 
 static void free_own(CornuDataset *dataset) { cornu__release(dataset->own); }
 
-static const CornuDatasetKind filter_kind = { .fetch = cornu__fetch_in_turn,
+static const CornuDatasetKind filter_kind = { .name = "filter", .fetch = cornu__fetch_in_turn,
                                               .begin = filter_begin, .next = filter_next,
                                               .pass = filter_pass, .open = filter_open,
                                               .close = filter_close, .free = free_own,
@@ -122,9 +122,9 @@ static CornuStatus while_next(CornuStage *stage, CornuSample at, void *const *to
     return CORNU_OK;
 }
 
-static const CornuDatasetKind while_kind = { .fetch = cornu__fetch_in_turn, .begin = while_begin,
-                                             .next = while_next, .free = free_own,
-                                             .in_order = true, .of_trims = true };
+static const CornuDatasetKind while_kind = { .name = "take_while", .fetch = cornu__fetch_in_turn,
+                                             .begin = while_begin, .next = while_next,
+                                             .free = free_own, .in_order = true, .of_trims = true };
 
 static CornuDataset *select_by(CornuDataset *source, const CornuDatasetKind *kind,
                                Predicate predicate)
@@ -239,7 +239,8 @@ static CornuStatus resample_open(CornuStage *stage)
     return stage->own ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-static const CornuDatasetKind resample_kind = { .fetch = cornu__fetch_in_turn,
+static const CornuDatasetKind resample_kind = { .name = "rejection_resample",
+                                                .fetch = cornu__fetch_in_turn,
                                                 .begin = resample_begin, .next = resample_next,
                                                 .open = resample_open, .close = filter_close,
                                                 .free = free_own, .in_order = true,

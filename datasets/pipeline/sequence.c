@@ -17,7 +17,8 @@ static CornuStatus enumerate_fetch(CornuStage *stage, CornuSample at, void *cons
     return cornu__stage_fetch(stage->source, at, to + 1, valid);
 }
 
-static const CornuDatasetKind enumerate_kind = { .fetch = enumerate_fetch, .by_row = true };
+static const CornuDatasetKind enumerate_kind = { .name = "enumerate", .fetch = enumerate_fetch,
+                                                 .by_row = true };
 
 CornuDataset *cornu_dataset_enumerate(CornuDataset *source, int64_t start)
 {
@@ -122,9 +123,9 @@ static void window_close(CornuStage *stage)
     cornu__release(ring);
 }
 
-static const CornuDatasetKind window_kind = { .fetch = window_fetch, .open = window_open,
-                                              .close = window_close, .free = free_own,
-                                              .origin = cornu__origin_unknown };
+static const CornuDatasetKind window_kind = { .name = "window", .fetch = window_fetch,
+                                              .open = window_open, .close = window_close,
+                                              .free = free_own, .origin = cornu__origin_unknown };
 
 static int64_t windows_of(int64_t count, const Window *window)
 {
@@ -266,13 +267,13 @@ static void rows_close(CornuStage *stage)
     cornu__release(rows);
 }
 
-static const CornuDatasetKind rows_kind = { .fetch = row_fetch, .open = rows_open,
-                                            .close = rows_close,
+static const CornuDatasetKind rows_kind = { .name = "unbatch", .fetch = row_fetch,
+                                            .open = rows_open, .close = rows_close,
                                             .origin = cornu__origin_unknown };
-static const CornuDatasetKind batches_kind = { .fetch = cornu__fetch_in_turn, .begin = rows_begin,
-                                               .next = row_next, .open = rows_open,
-                                               .close = rows_close, .in_order = true,
-                                               .origin = cornu__origin_unknown };
+static const CornuDatasetKind batches_kind = { .name = "unbatch", .fetch = cornu__fetch_in_turn,
+                                               .begin = rows_begin, .next = row_next,
+                                               .open = rows_open, .close = rows_close,
+                                               .in_order = true, .origin = cornu__origin_unknown };
 
 /* The types of rows of components that all have as many. */
 static CornuStatus take_rows(CornuDataset *dataset)
@@ -366,10 +367,10 @@ static void scan_close(CornuStage *stage)
     cornu__release(scanned);
 }
 
-static const CornuDatasetKind scan_kind = { .fetch = cornu__fetch_in_turn, .begin = scan_begin,
-                                            .next = scan_next, .open = scan_open,
-                                            .close = scan_close, .free = free_own,
-                                            .in_order = true };
+static const CornuDatasetKind scan_kind = { .name = "scan", .fetch = cornu__fetch_in_turn,
+                                            .begin = scan_begin, .next = scan_next,
+                                            .open = scan_open, .close = scan_close,
+                                            .free = free_own, .in_order = true };
 
 CornuDataset *cornu_dataset_scan_from(const CornuScanConfig *config)
 {

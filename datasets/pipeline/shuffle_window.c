@@ -119,7 +119,7 @@ static CornuStatus window_open(CornuStage *stage)
 
 static void window_free(CornuDataset *dataset) { cornu__release(dataset->own); }
 
-static const CornuDatasetKind window_kind = { .fetch = cornu__fetch_in_turn,
+static const CornuDatasetKind window_kind = { .name = "shuffle", .fetch = cornu__fetch_in_turn,
                                               .begin = begin_window, .next = draw_next,
                                               .open = window_open, .close = window_close,
                                               .free = window_free, .in_order = true,

@@ -28,7 +28,7 @@ static CornuStatus map_open(CornuStage *stage)
 
 static void map_close(CornuStage *stage) { cornu__release(stage->map.memory); }
 
-static const CornuDatasetKind map_kind = { .fetch = map_fetch, .open = map_open,
+static const CornuDatasetKind map_kind = { .name = "map", .fetch = map_fetch, .open = map_open,
                                            .close = map_close, .of_any_batch = true,
                                            .of_trims = true };
 
@@ -139,9 +139,10 @@ static CornuSample shuffle_origin(const CornuDataset *dataset, CornuSample at, i
     return at;
 }
 
-static const CornuDatasetKind shuffle_kind = { .fetch = shuffle_fetch, .open = shuffle_open,
-                                               .close = shuffle_close, .by_row = true,
-                                               .origin = shuffle_origin, .of_trims = true };
+static const CornuDatasetKind shuffle_kind = { .name = "shuffle", .fetch = shuffle_fetch,
+                                               .open = shuffle_open, .close = shuffle_close,
+                                               .by_row = true, .origin = shuffle_origin,
+                                               .of_trims = true };
 
 CornuDataset *cornu_dataset_shuffle(CornuDataset *source, uint64_t seed)
 {
@@ -192,7 +193,8 @@ static CornuStatus batch_fetch(CornuStage *stage, CornuSample at, void *const *t
     return CORNU_OK;
 }
 
-static const CornuDatasetKind batch_kind = { .fetch = batch_fetch, .origin = cornu__origin_batch };
+static const CornuDatasetKind batch_kind = { .name = "batch", .fetch = batch_fetch,
+                                             .origin = cornu__origin_batch };
 
 CornuDataset *cornu_dataset_batch(CornuDataset *source, int64_t size, bool drop_remainder)
 {
@@ -236,7 +238,7 @@ static CornuSample window_origin(const CornuDataset *dataset, CornuSample at, in
     return (CornuSample){ at.epoch, at.index + dataset->window.first };
 }
 
-static const CornuDatasetKind window_kind = { .fetch = window_fetch, .by_row = true,
+static const CornuDatasetKind window_kind = { .name = "take", .fetch = window_fetch, .by_row = true,
                                               .origin = window_origin, .of_trims = true };
 
 static CornuDataset *window(CornuDataset *source, int64_t count, const char *name)
@@ -297,8 +299,9 @@ static CornuSample repeat_origin(const CornuDataset *dataset, CornuSample at, in
     return pass_of(dataset, at);
 }
 
-static const CornuDatasetKind repeat_kind = { .fetch = repeat_fetch, .by_row = true,
-                                              .origin = repeat_origin, .of_trims = true };
+static const CornuDatasetKind repeat_kind = { .name = "repeat", .fetch = repeat_fetch,
+                                              .by_row = true, .origin = repeat_origin,
+                                              .of_trims = true };
 
 /* Passes of a source whose count is not known: each begins where the one before it ended. */
 static CornuStatus passes_begin(CornuStage *stage, int64_t epoch)
@@ -324,7 +327,7 @@ static CornuStatus passes_next(CornuStage *stage, CornuSample at, void *const *t
     return CORNU_OK;
 }
 
-static const CornuDatasetKind passes_kind = { .fetch = cornu__fetch_in_turn,
+static const CornuDatasetKind passes_kind = { .name = "repeat", .fetch = cornu__fetch_in_turn,
                                               .begin = passes_begin, .next = passes_next,
                                               .by_row = true, .of_trims = true,
                                               .origin = cornu__origin_unknown };

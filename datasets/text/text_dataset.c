@@ -62,7 +62,8 @@ static void text_free(CornuDataset *dataset)
     cornu__release(text);
 }
 
-static const CornuDatasetKind text_kind = { .fetch = text_fetch, .free = text_free };
+static const CornuDatasetKind text_kind = { .name = "text", .fetch = text_fetch,
+                                            .free = text_free };
 
 static CornuStatus check_positive(const char *name, int64_t value)
 {

@@ -184,4 +184,9 @@ const CornuTpuModel *cornu_explanation_model(const CornuExplanation *e)
     return e ? e->tpu : NULL;
 }
 
+double cornu_explanation_seconds(const CornuExplanation *e)
+{
+    return e && e->runs ? e->wall_s : 0.0;
+}
+
 const char *cornu_explanation_policy(const CornuExplanation *e) { return e ? e->policy : NULL; }

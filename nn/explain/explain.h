@@ -148,6 +148,8 @@ char *cornu_explanation_to_json(const CornuExplanation *explanation);
 CornuExecutable     *cornu_explanation_executable(const CornuExplanation *explanation);
 /* On a device that emulates a TPU, the step's model on that; NULL on another. */
 const CornuTpuModel *cornu_explanation_model(const CornuExplanation *explanation);
+/* What a step was measured to take, in seconds; 0 if none ran. */
+double               cornu_explanation_seconds(const CornuExplanation *explanation);
 /* The name of the dtype policy that the step computes in. */
 const char          *cornu_explanation_policy(const CornuExplanation *explanation);
 

@@ -232,7 +232,7 @@ static CornuStatus run_epoch(Fit *fit)
     CORNU__TRY(cornu__call_index_hook(&fit->callbacks, CORNU__HOOK(epoch_begin), epoch, NULL));
     const double begin = cornu__seconds();
     CORNU__TRY(train_epoch(fit));
-    const double seconds = cornu__seconds() - begin;
+    const double seconds = fit->at.seconds = cornu__seconds() - begin;
 
     CornuLogSet *set = &fit->logs;
     if (fit->validation.dataset && (epoch + 1) % freq == 0) {

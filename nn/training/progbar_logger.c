@@ -1,9 +1,12 @@
 #include "progbar_logger.h"
 
+#include <stdlib.h>
+
 #include "../../device/system/clock_internal.h"
 #include "../../device/memory_internal.h"
 #include "../formats/output_internal.h"
 #include "../terminal/progbar_internal.h"
+#include "training_internal.h"
 
 typedef struct {
     CornuCallback base;
@@ -12,6 +15,7 @@ typedef struct {
     int64_t       target, seen;
     bool          is_terminal;
     bool          in_fit, validating;
+    bool          advised;      /* about input, in this fit */
 } Logger;
 
 static void restart(Logger *logger)
@@ -52,6 +56,7 @@ static CornuStatus train_begin(CornuCallback *self, CornuModel *model, const Cor
     Logger *logger = (Logger *)self;
     (void)model, (void)logs;
     logger->in_fit = true;
+    logger->advised = false;
     logger->target = self->params.steps;
     return CORNU_OK;
 }
@@ -84,11 +89,60 @@ static CornuStatus train_batch_end(CornuCallback *self, CornuModel *model, int64
     return progbar_update((Logger *)self, batch, logs);
 }
 
+/* ---- When input is the limit ---- */
+
+/* Steps that wait for less than this are not worth a word. */
+static const double least_wait_seconds = 1.0, least_wait_share = 0.1;
+
+static int by_time(const void *a, const void *b)
+{
+    const CornuStageTime *one = a, *other = b;
+    return (one->seconds < other->seconds) - (one->seconds > other->seconds);
+}
+
+/* The stages that take most of the time for a batch, in milliseconds. */
+static void print_stages(FILE *to, CornuIterator *iterator)
+{
+    enum { MOST = 64, SHOWN = 4 };
+    CornuStageTime times[MOST];
+    double         all = 0.0;
+    int            count = cornu_iterator_stage_times(iterator, times, MOST);
+    if (count > MOST) count = MOST;
+    for (int i = 0; i < count; i++) all += times[i].seconds;
+    if (!(all > 0.0)) return;
+    qsort(times, (size_t)count, sizeof *times, by_time);
+    fprintf(to, ", each of which takes %.3g ms", 1e3 * all);
+    for (int i = 0; i < count && i < SHOWN && times[i].seconds > 0.01 * all; i++)
+        fprintf(to, "%s %s %.3g", i ? "," : ":", times[i].name, 1e3 * times[i].seconds);
+}
+
+/* Says once in a fit how long steps wait for batches, and for which stages of the data set. */
+static void advise_on_input(Logger *logger, const CornuModel *model)
+{
+    const CornuTraining *training = model ? model->training : NULL;
+    FILE                *to = logger->bar->file;
+    if (!training || logger->advised || !logger->bar->style.verbose || ferror(to)) return;
+    const double wait = training->loader->infeed.wait_seconds;
+    if (wait < least_wait_seconds || wait < least_wait_share * training->seconds) return;
+    logger->advised = true;
+    fprintf(to, "Input is the limit: steps waited %.0f %% of %.3g s for batches",
+            100.0 * wait / training->seconds, training->seconds);
+    print_stages(to, training->loader->iterator);
+    const int threads = cornu__dataset_threads(training->loader->dataset);
+    fprintf(to, " (%d thread%s%s)\n", threads, threads == 1 ? "" : "s",
+            cornu__dataset_is_in_order(training->loader->dataset)
+                ? ", as elements come in order" : "; see cornu_dataset_parallel");
+    fflush(to);
+}
+
 static CornuStatus progbar_epoch_end(CornuCallback *self, CornuModel *model, int64_t epoch,
                                      const CornuLogs *logs)
 {
-    (void)model, (void)epoch;
-    return finish((Logger *)self, logs);
+    Logger *logger = (Logger *)self;
+    (void)epoch;
+    CORNU__TRY(finish(logger, logs));
+    advise_on_input(logger, model);
+    return CORNU_OK;
 }
 
 /* Validation inside fit is silent. */

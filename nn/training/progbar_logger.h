@@ -16,7 +16,10 @@
 extern "C" {
 #endif
 
-/* params.verbose is 0, 1 or 2; anything else is "auto", 1 on a terminal and 2 elsewhere, so that a
+/* After the first epoch of a fit whose steps waited for batches for a tenth of the time, and a
+ * second at least, a further line says so, and which stages of the data set take how long.
+ *
+ * params.verbose is 0, 1 or 2; anything else is "auto", 1 on a terminal and 2 elsewhere, so that a
  * log file gets one line per epoch. Batch logs are requested only when they will be drawn. Of
  * several processes rank 0 alone prints. */
 typedef struct {

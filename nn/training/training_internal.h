@@ -259,6 +259,7 @@ CornuStatus cornu__epoch_end(const CornuCallbackList *callbacks, bool last, int6
 typedef struct CornuTraining {
     int64_t       epoch, step;   /* `step` steps of this epoch have run */
     int64_t       samples;       /* in them */
+    double        seconds;       /* that the steps of the last epoch took */
     bool          stopped;       /* before the last epoch */
     CornuDataLoader *loader;
     const CornuDataLoader *validation;   /* without a data set if there is none */

@@ -8,6 +8,7 @@
 #include "../common/session.h"
 #include "ahead.h"
 #include "explained.h"
+#include "input.h"
 #include "mesh.h"
 #include "scaling.h"
 
@@ -15,6 +16,7 @@ typedef struct {
     CornuExplainConfig config;
     const char        *json, *topology, *scaling;
     MeshFlags          mesh;
+    DataFlags          data;
     bool               all, check, no_run;
     char               device[512];   /* that of the topology */
 } Flags;
@@ -27,7 +29,7 @@ static CornuStatus write_json(const CornuExplanation *explanation, const char *p
     return status;
 }
 
-static CornuStatus explain(const Flags *flags, CornuDevice *device)
+static CornuStatus explain(const Options *options, const Flags *flags, CornuDevice *device)
 {
     CornuExplainConfig config = flags->config;
     config.device = device;
@@ -39,6 +41,9 @@ static CornuStatus explain(const Flags *flags, CornuDevice *device)
                                                             : flags->all   ? CORNU_EXPLAIN_ALL
                                                             : CORNU_EXPLAIN_OVERVIEW, stdout);
     if (!status && flags->json) status = write_json(explanation, flags->json);
+    if (!status && data_given(options, &flags->data))
+        status = explain_input(options, &flags->data, &config,
+                               cornu_explanation_seconds(explanation), stdout);
     cornu_explanation_free(explanation);
     return status;
 }
@@ -97,6 +102,13 @@ static CornuStatus run(Options *options, Flags *flags)
                         : flags->all          ? "all"
                         : flags->topology     ? "topology"
                         : flags->scaling      ? "scaling" : NULL;
+    const char *untimed = flags->check           ? "check"
+                        : flags->topology        ? "topology"
+                        : flags->scaling         ? "scaling"
+                        : flags->mesh.mesh       ? "mesh"
+                        : flags->mesh.pipeline   ? "pipeline" : NULL;
+    if (untimed && data_given(options, &flags->data))
+        return options_refuse("data are given with --%s, which times no input", untimed);
     if (explain_mesh_check(&flags->mesh, options, ignored)) return cornu_error_status();
     if (subject_find(&subject, options->arguments[0])) return cornu_error_status();
     if (flags->topology) {
@@ -116,7 +128,8 @@ static CornuStatus run(Options *options, Flags *flags)
     if (!status) status = flags->scaling ? explain_slices(options, flags)
                         : meshed ? explain_mesh(&flags->mesh, options, &flags->config)
                         : explain_topology(options->device) && !flags->check
-                            ? explain_ahead(options, flags, device) : explain(flags, device);
+                            ? explain_ahead(options, flags, device)
+                            : explain(options, flags, device);
     cornu_model_free(flags->config.model);
     cornu_device_close(device);
     return status;
@@ -125,7 +138,7 @@ static CornuStatus run(Options *options, Flags *flags)
 int command_explain(int argc, char **argv)
 {
     Options      options = { .device = "cpu" };
-    Flags        flags = { .config = { .steps = 5 } };
+    Flags        flags = { .config = { .steps = 5 }, .data = DATA_FLAGS };
     const Option extra[] = {
         { "batch-size", OPTION_WHOLE, &options.batch_size, "N",
           "samples per step; default the model's, else 32", 1, 1e6, NULL },
@@ -165,11 +178,14 @@ int command_explain(int argc, char **argv)
           0, 0, NULL },
         { "profile", OPTION_TEXT, &flags.mesh.profile, "NAME",
           "with --mesh or --pipeline: the TPU; default that of --device, else v3-8", 0, 0, NULL },
+        DATA_OPTIONS(flags.data),
+        DATA_LABEL_OPTIONS(flags.data),
         { "json", OPTION_TEXT, &flags.json, "FILE", "write everything as JSON", 0, 0, NULL },
         OPTION_END,
     };
     const Program program = { .name = "cornu explain", .extra = extra, .arguments = "MODEL",
-                              .least_arguments = 1, .groups = OPTIONS_MACHINE,
+                              .least_arguments = 1, .groups = OPTIONS_MACHINE | OPTIONS_DATA,
+                              .data = DATA_HELP,
                               .purpose = "Explains a model's step on a device, and what to change."
                                          "\n\nShown are its ops, its memory, and where its time "
                                          "goes." };

@@ -147,7 +147,7 @@ static void free_map(CornuDataset *dataset)
     cornu__release(map);
 }
 
-static const CornuDatasetKind host_kind = { .fetch = fetch, .open = open_stage,
+static const CornuDatasetKind host_kind = { .name = "layers", .fetch = fetch, .open = open_stage,
                                             .close = close_stage, .free = free_map,
                                             .of_any_batch = true };
 

@@ -268,6 +268,44 @@ static void test_epochs_allocate_nothing(void **state)
     cornu_dataset_free(dataset);
 }
 
+/* A slow map and a fast one, by several threads, too. */
+static CornuStatus wait_a_while(void *context, CornuSample sample, const CornuArray *in,
+                                const CornuArray *out)
+{
+    (void)sample;
+    if (context) usleep(2000);
+    *(int64_t *)out[0].data = *(const int64_t *)in[0].data;
+    return CORNU_OK;
+}
+
+static void test_stages_are_timed(void **state)
+{
+    bool waits = true;
+    (void)state;
+    for (int threads = 0; threads <= 2; threads++) {
+        CornuDataset *dataset = cornu_dataset_range(0, 64, 1);
+        dataset = cornu_dataset_map(dataset, wait_a_while, &waits, NULL, 0);
+        dataset = cornu_dataset_map(dataset, wait_a_while, NULL, NULL, 0);
+        dataset = cornu_dataset_batch(dataset, 4, false);
+        if (threads) dataset = cornu_dataset_parallel(dataset, threads);
+        CornuIterator    *iterator = cornu_iterator_begin(dataset, 0);
+        const CornuBatch *batch = NULL;
+        CornuStageTime    times[5] = { { NULL, 0.0 } };
+        assert_non_null(iterator);
+        if (!threads) assert_int_equal(cornu_iterator_stage_times(iterator, times, 5), 0);
+        do assert_int_equal(cornu_iterator_next(iterator, &batch), CORNU_OK);
+        while (batch);
+        assert_int_equal(cornu_iterator_stage_times(iterator, times, 3), threads ? 5 : 4);
+        assert_string_equal(times[0].name, "range");
+        assert_string_equal(times[1].name, "map");
+        assert_true(times[1].seconds > 0.0075);      /* 4 rows of 2 ms */
+        assert_true(times[2].seconds < times[1].seconds && times[0].seconds < times[1].seconds);
+        assert_null(times[3].name);
+        cornu_iterator_free(iterator);
+        cornu_dataset_free(dataset);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +317,7 @@ int main(void)
         cmocka_unit_test(test_a_delivered_batch_stays),
         cmocka_unit_test(test_errors_come_out_in_their_place),
         cmocka_unit_test(test_epochs_allocate_nothing),
+        cmocka_unit_test(test_stages_are_timed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
