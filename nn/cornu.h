@@ -69,7 +69,7 @@
 #include "explain/explain.h"
 #include "explain/types.h"
 #include "fields/own_objects.h"
-#include "formats/file.h"
+#include "../device/files/file.h"
 #include "formats/npz.h"
 #include "formats/safetensors.h"
 #include "layers/activation_layers.h"

@@ -4,7 +4,7 @@
 
 #include "../../device/c_source/c_source.h"
 #include "../../tensor/graph_internal.h"
-#include "../formats/file_internal.h"
+#include "../../device/files/file_internal.h"
 #include "../training/training_internal.h"
 #include "compile_to_c.h"
 

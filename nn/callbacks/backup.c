@@ -16,7 +16,7 @@
 #include "../../device/log_internal.h"
 #include "../../device/open.h"
 #include "../../device/text/print.h"
-#include "../formats/file_internal.h"
+#include "../../device/files/file_internal.h"
 #include "../formats/output_internal.h"
 #include "backup_file_internal.h"
 

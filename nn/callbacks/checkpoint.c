@@ -4,7 +4,7 @@
 #include "../../device/memory_internal.h"
 #include "../../device/text/print.h"
 #include "../formats/decimal_internal.h"
-#include "../formats/file_internal.h"
+#include "../../device/files/file_internal.h"
 #include "../formats/output_internal.h"
 #include "../saving/files_internal.h"
 #include "monitor_internal.h"

@@ -9,12 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../device/files/protobuf_internal.h"
+#include "../../device/hash/crc32c_internal.h"
 #include "../../device/log_internal.h"
 #include "../../device/memory_internal.h"
 #include "../../device/open.h"
 #include "../formats/output_internal.h"
 #include "../formats/png_internal.h"
-#include "../formats/protobuf_internal.h"
 
 struct CornuEventFile {
     FILE        *stream;
@@ -26,20 +27,9 @@ struct CornuEventFile {
 
 /* ---- Records ---- */
 
-/* Castagnoli's CRC-32, bits reversed: RFC 3720, appendix B.4. */
-static uint32_t crc32c(const uint8_t *bytes, size_t size)
-{
-    uint32_t crc = 0xFFFFFFFF;
-    for (size_t i = 0; i < size; i++) {
-        crc ^= bytes[i];
-        for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78 : 0);
-    }
-    return ~crc;
-}
-
 static void write_checksum(FILE *stream, const void *bytes, size_t size)
 {
-    const uint32_t crc = crc32c(bytes, size), masked = (crc >> 15 | crc << 17) + 0xA282EAD8;
+    const uint32_t masked = cornu__crc32c_masked(bytes, size);
     fwrite(&masked, sizeof masked, 1, stream);
 }
 

@@ -1,6 +1,6 @@
 /* The callback that traces one step of each epoch. */
 #include "../../device/memory_internal.h"
-#include "../formats/file_internal.h"
+#include "../../device/files/file_internal.h"
 #include "../model/model_internal.h"
 #include "../training/trace_internal.h"
 

@@ -11,7 +11,7 @@
 
 #include "../../device/log_internal.h"
 #include "../callbacks/backup_file_internal.h"
-#include "../formats/file_internal.h"
+#include "../../device/files/file_internal.h"
 #include "../saving/files_internal.h"
 
 #define NAME "model.ckpt-%" PRId64

@@ -6,7 +6,7 @@
 #ifndef CORNU_NN_FLATBUFFER_INTERNAL_H
 #define CORNU_NN_FLATBUFFER_INTERNAL_H
 
-#include "protobuf_internal.h"
+#include "../../device/files/protobuf_internal.h"
 
 /* ---- Writing ----
  *

@@ -2,7 +2,7 @@
 #include "hdf5_library_internal.h"
 
 #include "../../device/memory_internal.h"
-#include "file_internal.h"
+#include "../../device/files/file_internal.h"
 
 #include <stdint.h>
 #include <string.h>

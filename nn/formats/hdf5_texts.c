@@ -12,7 +12,7 @@
  *
  * Source: "HDF5 File Format Specification", version 2.0, III.E, IV.A.
  */
-#include "file_internal.h"
+#include "../../device/files/file_internal.h"
 #include "hdf5_internal.h"
 
 #include <string.h>

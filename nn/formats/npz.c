@@ -2,9 +2,9 @@
 
 #include "../../device/memory.h"
 #include "../../device/memory_internal.h"
-#include "file_internal.h"
+#include "../../device/files/file_internal.h"
 #include "safetensors_internal.h"
-#include "zip_internal.h"
+#include "../../device/files/zip_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

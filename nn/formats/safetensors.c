@@ -2,7 +2,7 @@
 
 #include "../../device/memory_internal.h"
 #include "../../device/hash/sha256_internal.h"
-#include "file_internal.h"
+#include "../../device/files/file_internal.h"
 #include "json_internal.h"
 
 #include <stdlib.h>

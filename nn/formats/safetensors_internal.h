@@ -3,7 +3,7 @@
 #define CORNU_NN_SAFETENSORS_INTERNAL_H
 
 #include "../../device/status_internal.h"
-#include "file_internal.h"
+#include "../../device/files/file_internal.h"
 #include "safetensors.h"
 
 /* CORNU_ERR_ARGUMENT, naming the public function, for a negative count and for arrays without a

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "../../device/memory_internal.h"
-#include "../formats/file_internal.h"
+#include "../../device/files/file_internal.h"
 #include "../formats/png_internal.h"
 #include "font_internal.h"
 

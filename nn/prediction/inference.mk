@@ -30,7 +30,8 @@ inference_lacks = adapt_from adapted dataset_layer compile_(step_)?from evaluate
                   (optimizer|loss|metric)_from_json operation_record placeholder model_place \
                   traced_(add|attribute|layer|read|set|takes|weight) \
                   layer_vocabulary_to_json generate_ generator_ sample_ safetensors_write cache_limits \
-                  cpu_limits process classes_to_json op_check_from
+                  cpu_limits process classes_to_json op_check_from \
+                  file_check file_write
 space          := $(subst ,, )
 inference_absent = ^cornu_($(subst $(space),|,$(strip $(inference_lacks))))
 

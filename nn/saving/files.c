@@ -2,7 +2,7 @@
 #include "files_internal.h"
 
 #include "../../device/inference_internal.h"
-#include "../formats/file_internal.h"
+#include "../../device/files/file_internal.h"
 #include "../formats/output_internal.h"
 #include "../model/model_internal.h"
 

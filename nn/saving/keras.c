@@ -4,9 +4,9 @@
 #include "architecture/architecture_internal.h"
 #include "keras2/keras2_internal.h"
 #include "keras2/keras2_weights_internal.h"
-#include "../formats/file_internal.h"
+#include "../../device/files/file_internal.h"
 #include "../formats/hdf5_library_internal.h"
-#include "../formats/zip_internal.h"
+#include "../../device/files/zip_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 
 #include "files_internal.h"
 #include "../formats/hdf5_internal.h"
-#include "../formats/zip_internal.h"
+#include "../../device/files/zip_internal.h"
 #include "../model/model_internal.h"
 
 /* ---- The places of weights (keras_layout.c) ---- */

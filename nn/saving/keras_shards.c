@@ -1,7 +1,7 @@
 /* Weights in several files, model.weights.json and model_00000.weights.h5, …: Keras' save_weights
  * with max_shard_size. Source: keras/src/saving/saving_lib.py, ShardedH5IOStore. */
 #include "keras_internal.h"
-#include "../formats/file_internal.h"
+#include "../../device/files/file_internal.h"
 #include "../formats/json_internal.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * Keras' save_weights with max_shard_size. Source: keras/src/saving/saving_lib.py,
  * ShardedH5IOStore. */
 #include "keras_internal.h"
-#include "../formats/file_internal.h"
+#include "../../device/files/file_internal.h"
 #include "../formats/json_internal.h"
 #include "../optimizers/optimizer_internal.h"
 

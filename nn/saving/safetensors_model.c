@@ -3,7 +3,7 @@
 
 #include "../../device/inference_internal.h"
 #include "../../device/memory_internal.h"
-#include "../formats/file_internal.h"
+#include "../../device/files/file_internal.h"
 #include "../model/model_internal.h"
 
 #include <stdio.h>

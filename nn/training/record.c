@@ -1,6 +1,6 @@
 #include "record.h"
 
-#include "../formats/file_internal.h"
+#include "../../device/files/file_internal.h"
 #include "../formats/json_internal.h"
 
 #include <math.h>

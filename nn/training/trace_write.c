@@ -1,7 +1,7 @@
 /* Writes a trace in the Trace Event Format. */
 #include "../../device/memory_internal.h"
 #include "../../device/tpu/model.h"
-#include "../formats/file_internal.h"
+#include "../../device/files/file_internal.h"
 #include "../formats/json_internal.h"
 #include "trace_internal.h"
 

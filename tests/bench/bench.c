@@ -8,7 +8,7 @@
 #include "../../device/host/machine/cpu.h"
 #include "../../examples/cornu/common/options.h"
 #include "../../models/models.h"
-#include "../../nn/formats/file.h"
+#include "../../device/files/file.h"
 #include "subject.h"
 
 /* ---- Lists of the command line ---- */

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "../../device/memory_internal.h"
-#include "../../nn/formats/zip_internal.h"
+#include "../../device/files/zip_internal.h"
 
 static CornuDevice   *device;
 static CornuZipMember saved[3];

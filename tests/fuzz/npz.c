@@ -2,7 +2,7 @@
  * size of the first. */
 #include "fuzz.h"
 
-#include "../../nn/formats/zip_internal.h"
+#include "../../device/files/zip_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

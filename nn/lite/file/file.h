@@ -15,7 +15,7 @@
 #ifndef CORNU_NN_LITE_FILE_H
 #define CORNU_NN_LITE_FILE_H
 
-#include "../../formats/protobuf_internal.h"
+#include "../../../device/files/protobuf_internal.h"
 #include "../graph/graph.h"
 
 /* Appends a file to an empty message, whose bytes the caller releases. CORNU_ERR_MEMORY;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../../device/memory_internal.h"
-#include "../../formats/file_internal.h"
+#include "../../../device/files/file_internal.h"
 #include "read_internal.h"
 
 enum { SCHEMA_VERSION = 3 };

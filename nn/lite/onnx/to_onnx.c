@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../../device/memory_internal.h"
-#include "../../formats/file_internal.h"
+#include "../../../device/files/file_internal.h"
 #include "to_onnx.h"
 
 /* ---- The graph ---- */

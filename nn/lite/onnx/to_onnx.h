@@ -6,7 +6,7 @@
 #ifndef CORNU_NN_LITE_TO_ONNX_H
 #define CORNU_NN_LITE_TO_ONNX_H
 
-#include "../../formats/protobuf_internal.h"
+#include "../../../device/files/protobuf_internal.h"
 #include "../graph/graph.h"
 
 /* Appends a ModelProto to an empty message, whose bytes the caller releases. With `named` it is for

@@ -5,8 +5,8 @@
 #include "../../layers/quantized_internal.h"
 
 #include "../../../device/memory_internal.h"
-#include "../../formats/file_internal.h"
-#include "../../formats/protobuf_internal.h"
+#include "../../../device/files/file_internal.h"
+#include "../../../device/files/protobuf_internal.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 #ifndef CORNU_NN_ONNX_INTERNAL_H
 #define CORNU_NN_ONNX_INTERNAL_H
 
-#include "../../formats/protobuf_internal.h"
+#include "../../../device/files/protobuf_internal.h"
 #include "../files_internal.h"
 #include "../../model/model_internal.h"
 

@@ -9,8 +9,8 @@
 
 #include "../../../device/lookup_internal.h"
 #include "../../../device/type.h"
-#include "../../formats/file_internal.h"
-#include "../../formats/protobuf_internal.h"
+#include "../../../device/files/file_internal.h"
+#include "../../../device/files/protobuf_internal.h"
 
 /* ---- An arena: memory that is freed at once; all zeros is empty ---- */
 

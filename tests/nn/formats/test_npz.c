@@ -11,7 +11,7 @@
 #include <cornu/nn/formats/npz.h>
 
 #include "../../../device/memory_internal.h"
-#include "../../../nn/formats/zip_internal.h"
+#include "../../../device/files/zip_internal.h"
 #include "../../datasets/files.h"
 #include "../../expect.h"
 

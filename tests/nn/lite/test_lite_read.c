@@ -18,7 +18,7 @@
 #include "../../datasets/files.h"
 #include "../../expect.h"
 #include "../../../nn/cornu.h"
-#include "../../../nn/formats/file_internal.h"
+#include "../../../device/files/file_internal.h"
 #include "../../../nn/lite/file/file.h"
 #include "../saving/onnx/onnx_files.h"
 #include "../../quick.h"

@@ -1,7 +1,7 @@
 /* Keras' files: those that real Keras saved (tests/golden/files) load, predict and train as there;
  * those saved here load there. */
 #include "../../../device/memory_internal.h"
-#include "../../../nn/formats/zip_internal.h"
+#include "../../../device/files/zip_internal.h"
 #include "../../../nn/saving/keras_internal.h"
 #include "golden_files.h"
 

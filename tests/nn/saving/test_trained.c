@@ -1,7 +1,7 @@
 /* Models that real Keras saved (tests/golden/make_trained.py) predict and train as there, are saved
  * and loaded again; the arguments in their files are those that Keras writes. */
 #include "../../../device/memory_internal.h"
-#include "../../../nn/formats/zip_internal.h"
+#include "../../../device/files/zip_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The record of a run: its text, and targets that cannot be written; files of any bytes. */
-#include "../../../nn/formats/file.h"
+#include "../../../device/files/file.h"
 #include "../../../nn/training/record.h"
 
 #include <math.h>

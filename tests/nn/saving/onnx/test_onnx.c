@@ -118,7 +118,7 @@ static void test_networks_run_elsewhere(void **state)
 
 /* ---- Contents of the files ---- */
 
-/* The rest of a protobuf message, see nn/formats/protobuf_internal.h. */
+/* The rest of a protobuf message, see device/files/protobuf_internal.h. */
 typedef struct { const unsigned char *at, *end; } Span;
 
 static uint64_t next_number(Span *from)

@@ -3,7 +3,7 @@
  * read in seconds. */
 #include "../../../../nn/cornu.h"
 #include "../../../../device/memory_internal.h"
-#include "../../../../nn/formats/protobuf_internal.h"
+#include "../../../../device/files/protobuf_internal.h"
 #include "../../../datasets/files.h"
 
 #include <setjmp.h>

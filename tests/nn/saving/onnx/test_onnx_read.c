@@ -3,7 +3,7 @@
  * trained, cut, saved and read again; damaged files are refused. */
 #define _XOPEN_SOURCE 700    /* symlink */
 #include "../../../../nn/cornu.h"
-#include "../../../../nn/formats/protobuf_internal.h"
+#include "../../../../device/files/protobuf_internal.h"
 #include "../../../../nn/model/model_internal.h"
 #include "../../../allocations.h"
 #include "../../../datasets/files.h"

@@ -7,8 +7,8 @@
  * refused by name.
  * Source: PKWARE, "APPNOTE.TXT - .ZIP File Format Specification", version 6.3.
  */
-#ifndef CORNU_NN_ZIP_INTERNAL_H
-#define CORNU_NN_ZIP_INTERNAL_H
+#ifndef CORNU_DEVICE_ZIP_INTERNAL_H
+#define CORNU_DEVICE_ZIP_INTERNAL_H
 
 #include "file_internal.h"
 

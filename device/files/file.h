@@ -4,12 +4,12 @@
  * Of several processes (device/processes) rank 0 alone writes and checks; on the others both
  * functions do nothing and succeed. They meet nobody: a rank may call them on its own.
  */
-#ifndef CORNU_NN_FILE_H
-#define CORNU_NN_FILE_H
+#ifndef CORNU_DEVICE_FILE_H
+#define CORNU_DEVICE_FILE_H
 
 #include <stddef.h>
 
-#include "../../device/status.h"
+#include "../status.h"
 
 #ifdef __cplusplus
 extern "C" {

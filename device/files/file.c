@@ -1,11 +1,11 @@
 #define _XOPEN_SOURCE 700    /* realpath */
 
 #include "file_internal.h"
-#include "output_internal.h"
 
-#include "../../device/log_internal.h"
-#include "../../device/memory_internal.h"
-#include "../../device/open.h"
+#include "../log_internal.h"
+#include "../memory_internal.h"
+#include "../open.h"
+#include "../processes/processes_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -67,14 +67,14 @@ CornuStatus cornu__file_create(CornuNewFile *file, const char *path)
     }
 
     struct stat old;
-    const bool writes = cornu__output_writes(), exists = stat(file->target, &old) == 0;
+    const bool writes = cornu__processes_writes(), exists = stat(file->target, &old) == 0;
     if (writes && exists && S_ISDIR(old.st_mode)) {
         errno = EISDIR;
         return fail(file, "cannot be written");
     }
     int descriptor;
     if (!writes || (exists && !S_ISREG(old.st_mode))) {
-        descriptor = cornu__output_open(file->target, O_WRONLY, 0);
+        descriptor = cornu__open(writes ? file->target : "/dev/null", O_WRONLY, 0);
     } else {
         descriptor = open_temporary(file, 0666);
         if (descriptor < 0) {
@@ -112,7 +112,7 @@ CornuStatus cornu__file_commit(CornuNewFile *file)
         if (rename(file->temporary, file->target) != 0) return fail(file, "cannot be replaced");
         cornu__sync_folder_of(file->target);
     }
-    if (cornu__output_writes())
+    if (cornu__processes_writes())
         cornu__log(CORNU_LOG_INFO, "wrote %s: %ld bytes", file->path, bytes);
     release(file);
     return CORNU_OK;
@@ -129,7 +129,7 @@ CornuStatus cornu_file_check(const char *path)
 {
     CORNU__NEED(path);
     struct stat old;
-    if (!cornu__output_writes()) return CORNU_OK;
+    if (!cornu__processes_writes()) return CORNU_OK;
     if (stat(path, &old) == 0 && S_ISFIFO(old.st_mode)) {
         /* Opening it would wait for a reader, and closing it would end the input of one. */
         if (access(path, W_OK) == 0) return CORNU_OK;

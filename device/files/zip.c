@@ -1,6 +1,6 @@
 #include "zip_internal.h"
 
-#include "../../device/memory_internal.h"
+#include "../memory_internal.h"
 #include "file_internal.h"
 
 #include <limits.h>

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "../../device/memory_internal.h"
+#include "../memory_internal.h"
 
 enum { MOST_VARINT = 10 };
 

@@ -4,8 +4,8 @@
  * Numbers are little-endian in the message and on the host.
  * Source: protobuf.dev/programming-guides/encoding.
  */
-#ifndef CORNU_NN_PROTOBUF_INTERNAL_H
-#define CORNU_NN_PROTOBUF_INTERNAL_H
+#ifndef CORNU_DEVICE_PROTOBUF_INTERNAL_H
+#define CORNU_DEVICE_PROTOBUF_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,12 +9,12 @@
  *     return cornu__file_commit(&file);      or cornu__file_abandon(&file) after a failure
  *
  * Write errors need not be checked on the way: commit finds them. On a rank that does not write
- * (output_internal.h) the stream is the null device's.
+ * (nn/formats/output_internal.h) the stream is the null device's.
  */
-#ifndef CORNU_NN_FILE_INTERNAL_H
-#define CORNU_NN_FILE_INTERNAL_H
+#ifndef CORNU_DEVICE_FILE_INTERNAL_H
+#define CORNU_DEVICE_FILE_INTERNAL_H
 
-#include "../../device/status_internal.h"
+#include "../status_internal.h"
 #include "file.h"
 
 #include <stdint.h>

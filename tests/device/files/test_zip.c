@@ -20,7 +20,7 @@
 #include <cornu/cornu.h>
 
 #include "../../../device/memory_internal.h"
-#include "../../../nn/formats/zip_internal.h"
+#include "../../../device/files/zip_internal.h"
 #include "../../datasets/files.h"
 
 static const CornuZipMember members[] = {
