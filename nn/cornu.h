@@ -27,6 +27,7 @@
 #include "../tensor/ops.h"
 #include "../tensor/tensor.h"
 
+#include "../datasets/arrays/npy.h"
 #include "../datasets/clicks/clicks.h"
 #include "../datasets/fetching/find.h"
 #include "../datasets/images/augment.h"

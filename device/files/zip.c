@@ -2,9 +2,9 @@
 
 #include "../memory_internal.h"
 #include "file_internal.h"
+#include "input_internal.h"
 
 #include <limits.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,10 +183,10 @@ typedef struct {
 } Member;
 
 struct CornuZip {
-    CornuFileBytes file;
-    Member        *members;
-    int            count;
-    size_t         stored;                        /* bytes of all members so far */
+    CornuInput input;
+    Member    *members;
+    int        count;
+    size_t     stored;                            /* bytes of all members so far */
 };
 
 /* The central directory, as the archive's end describes it. */
@@ -203,44 +203,54 @@ static uint32_t get(const unsigned char *at, int bytes)
 
 static size_t get_wide(const unsigned char *at) { return (size_t)cornu__little_endian(at, 8); }
 
-/* The record at byte `at`, which ends before byte `end`; NULL if none is there. */
-static const unsigned char *find_record(const CornuFileBytes *file, uint32_t signature, size_t size,
-                                        size_t at, size_t end)
+/* Reads the record at byte `at`, which ends before byte `end`; *found: whether it is there. */
+static CornuStatus read_record(const CornuZip *zip, uint32_t signature, size_t size, size_t at,
+                               size_t end, unsigned char *to, bool *found)
 {
-    if (at > end || end - at < size) return NULL;
-    return get(file->bytes + at, 4) == signature ? file->bytes + at : NULL;
+    *found = at <= end && end - at >= size;
+    if (!*found) return CORNU_OK;
+    CORNU__TRY(cornu__input_read(&zip->input, (int64_t)at, to, size));
+    *found = get(to, 4) == signature;
+    return CORNU_OK;
 }
 
-/* The end of the directory: its last signature with a comment of the length that it states. */
-static const unsigned char *find_end(const CornuFileBytes *file)
+/* The end of the directory: its last signature with a comment of the length that it states, in the
+ * last `size` bytes of the file. */
+static const unsigned char *find_end(const unsigned char *tail, size_t size)
 {
-    for (size_t back = END_SIZE; back <= file->size && back <= END_SIZE + MAX_COMMENT; back++) {
-        const unsigned char *at = file->bytes + file->size - back;
+    for (size_t back = END_SIZE; back <= size; back++) {
+        const unsigned char *at = tail + size - back;
         if (get(at, 4) == END && get(at + 20, 2) == back - END_SIZE) return at;
     }
     return NULL;
 }
 
-static CornuStatus find_directory(const CornuFileBytes *file, Directory *to)
+/* The directory's place by the last bytes of the file, of which `tail` has `size`. */
+static CornuStatus find_directory(const CornuZip *zip, const unsigned char *tail, size_t size,
+                                  Directory *to)
 {
-    const unsigned char *end = find_end(file);
+    const unsigned char *end = find_end(tail, size);
+    const size_t         before = (size_t)zip->input.size - size;
     if (!end)
         return cornu__fail(CORNU_ERR_FORMAT, "truncated, or not a zip archive: the end of its "
                            "directory is missing");
     *to = (Directory){ .start = get(end + 16, 4), .size = get(end + 12, 4),
-                       .count = get(end + 10, 2), .end = (size_t)(end - file->bytes) };
+                       .count = get(end + 10, 2), .end = before + (size_t)(end - tail) };
     to->only = get(end + 4, 4) == 0 && get(end + 8, 2) == to->count;
     const bool wide = to->start == ALL_ONES32 || to->size == ALL_ONES32 || to->count == ALL_ONES16;
-    if (!wide || to->end < LOCATOR_SIZE || get(end - LOCATOR_SIZE, 4) != LOCATOR) return CORNU_OK;
+    if (!wide || end - tail < LOCATOR_SIZE || get(end - LOCATOR_SIZE, 4) != LOCATOR)
+        return CORNU_OK;
 
-    const size_t at = get_wide(end - LOCATOR_SIZE + 8);
-    end = find_record(file, END64, END64_SIZE, at, to->end - LOCATOR_SIZE);
-    if (!end)
+    const size_t  at = get_wide(end - LOCATOR_SIZE + 8);
+    unsigned char record[END64_SIZE];
+    bool          found;
+    CORNU__TRY(read_record(zip, END64, END64_SIZE, at, to->end - LOCATOR_SIZE, record, &found));
+    if (!found)
         return cornu__fail(CORNU_ERR_FORMAT, "the ZIP64 end of its directory is not at byte %zu",
                            at);
-    *to = (Directory){ .start = get_wide(end + 48), .size = get_wide(end + 40),
-                       .count = get_wide(end + 32), .end = at };
-    to->only = get_wide(end + 16) == 0 && get_wide(end + 24) == to->count;
+    *to = (Directory){ .start = get_wide(record + 48), .size = get_wide(record + 40),
+                       .count = get_wide(record + 32), .end = at };
+    to->only = get_wide(record + 16) == 0 && get_wide(record + 24) == to->count;
     return CORNU_OK;
 }
 
@@ -287,8 +297,10 @@ static CornuStatus read_extra(const unsigned char *entry, Member *member, size_t
 /* The bytes follow the local header, whose name and extra field have lengths of their own. */
 static CornuStatus place(CornuZip *zip, Member *member, size_t local, size_t directory)
 {
-    const unsigned char *header = find_record(&zip->file, LOCAL, LOCAL_SIZE, local, directory);
-    if (!header) return cornu__fail(CORNU_ERR_FORMAT, "its header is not at byte %zu", local);
+    unsigned char header[LOCAL_SIZE];
+    bool          found;
+    CORNU__TRY(read_record(zip, LOCAL, LOCAL_SIZE, local, directory, header, &found));
+    if (!found) return cornu__fail(CORNU_ERR_FORMAT, "its header is not at byte %zu", local);
     member->at = local + LOCAL_SIZE + get(header + 26, 2) + get(header + 28, 2);
     if (member->at > directory || directory - member->at < member->stored)
         return cornu__fail(CORNU_ERR_FORMAT, "has %zu bytes at byte %zu, the directory begins at "
@@ -339,29 +351,57 @@ static CornuStatus check_names(const CornuZip *zip)
     return status;
 }
 
-static CornuStatus read_directory(CornuZip *zip)
+/* Reads the entries, the bytes of the directory and of what follows it. */
+static CornuStatus read_entries(CornuZip *zip, const Directory *d, const unsigned char *bytes)
+{
+    const size_t whole = d->end - d->start;
+    size_t       at = 0;
+    for (size_t i = 0; i < d->count; i++) {
+        const unsigned char *entry = bytes + at;
+        const bool   found = whole - at >= ENTRY_SIZE && get(entry, 4) == ENTRY;
+        const size_t length = !found ? 0 : ENTRY_SIZE + (size_t)get(entry + 28, 2) +
+                                           get(entry + 30, 2) + get(entry + 32, 2);
+        if (length == 0 || length > whole - at)
+            return cornu__fail(CORNU_ERR_FORMAT, "entry %zu of its directory is not at byte %zu", i,
+                               d->start + at);
+        CORNU__TRY(read_entry(zip, entry, d->start));
+        at += length;
+    }
+    return check_names(zip);
+}
+
+static CornuStatus read_directory(CornuZip *zip, const unsigned char *tail, size_t size)
 {
     Directory d = { 0 };
-    CORNU__TRY(find_directory(&zip->file, &d));
+    CORNU__TRY(find_directory(zip, tail, size, &d));
     if (!d.only) return cornu__fail(CORNU_ERR_UNSUPPORTED, "is one part of a split archive");
     if (d.start > d.end || d.end - d.start < d.size || d.count > d.size / ENTRY_SIZE ||
         d.count > INT_MAX)
         return cornu__fail(CORNU_ERR_FORMAT, "its directory has %zu entries in %zu bytes at byte "
                            "%zu, its end is at byte %zu", d.count, d.size, d.start, d.end);
     zip->members = cornu__allocate(d.count, sizeof *zip->members);
-    if (!zip->members) return CORNU_ERR_MEMORY;
-    size_t at = d.start;
-    for (size_t i = 0; i < d.count; i++) {
-        const unsigned char *entry = find_record(&zip->file, ENTRY, ENTRY_SIZE, at, d.end);
-        const size_t length = !entry ? 0 : ENTRY_SIZE + (size_t)get(entry + 28, 2) +
-                                           get(entry + 30, 2) + get(entry + 32, 2);
-        if (length == 0 || length > d.end - at)
-            return cornu__fail(CORNU_ERR_FORMAT, "entry %zu of its directory is not at byte %zu", i,
-                               at);
-        CORNU__TRY(read_entry(zip, entry, d.start));
-        at += length;
-    }
-    return check_names(zip);
+    unsigned char *bytes = zip->members ? cornu__allocate(d.end - d.start, 1) : NULL;
+    CornuStatus    status = bytes ? cornu__input_read(&zip->input, (int64_t)d.start, bytes,
+                                                      d.end - d.start)
+                                  : CORNU_ERR_MEMORY;
+    if (status == CORNU_OK) status = read_entries(zip, &d, bytes);
+    cornu__release(bytes);
+    return status;
+}
+
+/* The end of the directory is within the last bytes of the file. */
+static CornuStatus read_tail(CornuZip *zip, const char *path)
+{
+    enum { TAIL = LOCATOR_SIZE + END_SIZE + MAX_COMMENT };
+    CORNU__TRY(cornu__input_open(&zip->input, path));
+    const size_t   size = zip->input.size < TAIL ? (size_t)zip->input.size : TAIL;
+    unsigned char *tail = cornu__allocate(size, 1);
+    if (!tail) return CORNU_ERR_MEMORY;
+    CornuStatus status = cornu__input_read(&zip->input, zip->input.size - (int64_t)size, tail,
+                                           size);
+    if (status == CORNU_OK) status = read_directory(zip, tail, size);
+    cornu__release(tail);
+    return status;
 }
 
 CornuZip *cornu__zip_open(const char *path)
@@ -369,8 +409,8 @@ CornuZip *cornu__zip_open(const char *path)
     if (cornu_error_pending()) return NULL;
     CornuZip *zip = cornu__allocate(1, sizeof *zip);
     if (!zip) return cornu__null();
-    CornuStatus status = cornu__file_read(&zip->file, path);
-    if (status == CORNU_OK) status = read_directory(zip);
+    zip->input.descriptor = -1;
+    const CornuStatus status = read_tail(zip, path);
     if (status == CORNU_OK) return zip;
     cornu__fail_prefix(status, path);
     cornu__zip_close(zip);
@@ -382,7 +422,7 @@ void cornu__zip_close(CornuZip *zip)
     if (!zip) return;
     for (int i = 0; i < zip->count; i++) cornu__release(zip->members[i].name);
     cornu__release(zip->members);
-    cornu__file_release(&zip->file);
+    cornu__input_close(&zip->input);
     cornu__release(zip);
 }
 
@@ -429,21 +469,39 @@ static bool inflate_all(const Member *member, const unsigned char *from, unsigne
     return result == Z_STREAM_END && out == 0;
 }
 
+size_t cornu__zip_place(const CornuZip *zip, int i, bool *stored)
+{
+    *stored = zip->members[i].method == STORED;
+    return zip->members[i].at;
+}
+
+static CornuStatus read_member(const CornuZip *zip, const Member *member, unsigned char *to,
+                               bool *whole)
+{
+    const int64_t at = (int64_t)member->at;
+    *whole = true;
+    if (member->method == STORED) return cornu__input_read(&zip->input, at, to, member->size);
+    unsigned char *from = cornu__allocate(member->stored, 1);
+    CornuStatus    status = from ? cornu__input_read(&zip->input, at, from, member->stored)
+                                 : CORNU_ERR_MEMORY;
+    if (status == CORNU_OK) *whole = inflate_all(member, from, to);
+    cornu__release(from);
+    return status;
+}
+
 CornuStatus cornu__zip_read(const CornuZip *zip, int i, unsigned char **bytes, size_t *size)
 {
-    const Member        *member = &zip->members[i];
-    const unsigned char *from = zip->file.bytes + member->at;
-    unsigned char       *to = cornu__allocate(member->size + 1, 1);
-    if (!to) return CORNU_ERR_MEMORY;
-    bool whole = true;
-    if (member->method == STORED) memcpy(to, from, member->size);
-    else whole = inflate_all(member, from, to);
-    if (whole && checksum(to, member->size) == member->sum) {
+    const Member  *member = &zip->members[i];
+    unsigned char *to = cornu__allocate(member->size + 1, 1);
+    bool           whole = true;
+    CornuStatus    status = to ? read_member(zip, member, to, &whole) : CORNU_ERR_MEMORY;
+    if (status == CORNU_OK && whole && checksum(to, member->size) == member->sum) {
         *bytes = to;
         *size = member->size;
         return CORNU_OK;
     }
     cornu__release(to);
+    if (status != CORNU_OK) return status;
     return cornu__fail(CORNU_ERR_FORMAT, "member \"%.80s\": its %zu bytes are damaged: %s",
                        member->name, member->size, whole ? "the checksum differs"
                                                          : "they cannot be inflated");

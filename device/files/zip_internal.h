@@ -12,6 +12,8 @@
 
 #include "file_internal.h"
 
+#include <stdbool.h>
+
 typedef struct {
     const char *name;
     const void *bytes;
@@ -23,9 +25,9 @@ CornuStatus cornu__zip_write(const char *path, const CornuZipMember *members, in
 
 typedef struct CornuZip CornuZip;
 
-/* Reads the archive and checks its directory: sizes and places within the file, members that
- * overlap, repeated names, members that declare more bytes than what is stored can expand to. NULL
- * with a pending error naming the file. */
+/* Opens the archive, from which members are read when they are asked for, and checks its directory:
+ * sizes and places within the file, members that overlap, repeated names, members that declare more
+ * bytes than what is stored can expand to. NULL with a pending error naming the file. */
 CornuZip   *cornu__zip_open(const char *path);
 void        cornu__zip_close(CornuZip *zip);
 int         cornu__zip_count(const CornuZip *zip);
@@ -38,6 +40,10 @@ int cornu__zip_find(const CornuZip *zip, const char *name);
  * `most`, to be asked before such a member is read. */
 size_t      cornu__zip_size(const CornuZip *zip, int i);
 CornuStatus cornu__zip_check_size(const CornuZip *zip, int i, size_t most);
+
+/* Where in the file the bytes of member i begin; *stored: whether they are there as they are, not
+ * deflated. */
+size_t cornu__zip_place(const CornuZip *zip, int i, bool *stored);
 
 /* All bytes of member i, its checksum verified, followed by a NUL; the caller releases *bytes by
  * cornu__release. */

@@ -1,23 +1,16 @@
 #include "npz.h"
 
+#include "../../datasets/arrays/npy_internal.h"
+#include "../../device/files/zip_internal.h"
 #include "../../device/memory.h"
 #include "../../device/memory_internal.h"
-#include "../../device/files/file_internal.h"
 #include "safetensors_internal.h"
-#include "../../device/files/zip_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char magic[] = "\x93NUMPY";
-enum { MAGIC = 6, FIRST_HEADER = 10, ALIGNMENT = 64, MAX_TEXT = 256 };
-
-static const struct { CornuDtype dtype; const char *name; } dtypes[] = {
-    { CORNU_F32, "<f4" }, { CORNU_F64, "<f8" }, { CORNU_F16, "<f2" }, { CORNU_I64, "<i8" },
-    { CORNU_I32, "<i4" }, { CORNU_U32, "<u4" }, { CORNU_U8, "|u1" },  { CORNU_BOOL, "|b1" },
-};
-enum { DTYPES = sizeof dtypes / sizeof *dtypes };
+enum { FIRST_HEADER = 10, ALIGNMENT = 64, MAX_TEXT = 256 };
 
 /* ---- Writing ---- */
 
@@ -25,15 +18,14 @@ enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 static CornuStatus make_member(const CornuNamedArray *from, CornuZipMember *member)
 {
     const CornuType type = from->array.type;
-    const char     *dtype = NULL;
     char            text[MAX_TEXT], *name;
-    for (int i = 0; i < DTYPES; i++)
-        if (dtypes[i].dtype == type.dtype) dtype = dtypes[i].name;
+
+    const CornuNpyDtype *dtype = cornu__npy_dtype(type.dtype);
     if (!dtype)
         return cornu__fail(CORNU_ERR_DTYPE, "%s: NumPy has no %s", from->name,
                            cornu_dtype_name(type.dtype));
-    int at = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (",
-                      dtype);
+    int at = snprintf(text, sizeof text, "{'descr': '%s%s', 'fortran_order': False, 'shape': (",
+                      dtype->size == 1 ? "|" : "<", dtype->name);
     for (int i = 0; i < type.shape.rank; i++)
         at += snprintf(text + at, sizeof text - (size_t)at, "%s%lld%s", i ? " " : "",
                        (long long)type.shape.extent[i],
@@ -47,7 +39,7 @@ static CornuStatus make_member(const CornuNamedArray *from, CornuZipMember *memb
     member->bytes = to;
     if (!to) return CORNU_ERR_MEMORY;
     snprintf(name, name_size, "%s.npy", from->name);
-    memcpy(to, magic, MAGIC);
+    memcpy(to, cornu__npy_magic, CORNU__NPY_MAGIC);
     to[6] = 1;
     to[8] = (char)(length & 0xFF);
     to[9] = (char)(length >> 8);
@@ -96,95 +88,45 @@ struct CornuNpz {
     int              count;
 };
 
-/* Skips blanks, `word` and blanks; NULL if the word is not there. */
-static const char *skip(const char *at, const char *word)
+/* The elements of an array, in a block of its own if those of the file are not in place. */
+static CornuStatus read_elements(const CornuNpy *npy, unsigned char **bytes, size_t header,
+                                 CornuArray *array)
 {
-    if (!at) return NULL;
-    at += strspn(at, " \n");
-    const size_t length = strlen(word);
-    if (strncmp(at, word, length)) return NULL;
-    at += length;
-    return at + strspn(at, " \n");
-}
-
-static const char *read_dtype(const char *at, CornuDtype *dtype, CornuStatus *status)
-{
-    const char  *text = skip(at, "'");
-    const size_t length = text ? strcspn(text, "'") : 0;
-    for (int i = 0; i < DTYPES && text; i++) {
-        if (strlen(dtypes[i].name) != length || strncmp(text, dtypes[i].name, length)) continue;
-        *dtype = dtypes[i].dtype;
-        return skip(text + length, "'");
+    const size_t  size = npy->dtype->size;
+    unsigned char *elements = *bytes + header, *rows = NULL;
+    *array = cornu_array_from(elements, npy->type);
+    if (cornu__npy_is_exact(npy)) return CORNU_OK;
+    if (npy->column_major) {
+        rows = cornu__allocate((size_t)cornu_type_count(npy->type), size);
+        if (!rows) return CORNU_ERR_MEMORY;
+        cornu__npy_transpose(npy->type.shape, size, elements, 1, rows);
     }
-    *status = cornu__fail(CORNU_ERR_UNSUPPORTED, "has dtype %.20s, expected one of '<f4' '<f8' "
-                          "'<f2' '<i8' '<i4' '<u4' '|u1' '|b1'", at);
-    return NULL;
-}
-
-/* "(3, 3)", "(3,)", "()" */
-static const char *read_shape(const char *at, CornuShape *shape, CornuStatus *status)
-{
-    *shape = (CornuShape){ 0 };
-    at = skip(at, "(");
-    while (at && *at != ')') {
-        char           *end;
-        const long long extent = strtoll(at, &end, 10);
-        if (end == at || extent < 0) return NULL;
-        if (shape->rank == CORNU_MAX_RANK) {
-            *status = cornu__fail(CORNU_ERR_UNSUPPORTED, "has more than %d axes", CORNU_MAX_RANK);
-            return NULL;
-        }
-        shape->extent[shape->rank++] = extent;
-        at = *end == ')' ? end : skip(end, ",");
-    }
-    return skip(at, ")");
-}
-
-/* Parses the dictionary of an array, keys in any order. */
-static CornuStatus read_text(const char *at, CornuType *type)
-{
-    CornuStatus status = CORNU_OK;
-    int         seen = 0;
-    at = skip(at, "{");
-    while (at && *at != '}') {
-        const char *descr = skip(skip(at, "'descr'"), ":");
-        const char *order = skip(skip(at, "'fortran_order'"), ":");
-        const char *shape = skip(skip(at, "'shape'"), ":");
-        if (descr) at = read_dtype(descr, &type->dtype, &status);
-        else if (order && skip(order, "True"))
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "is column-major (fortran_order), expected "
-                               "row-major");
-        else if (order) at = skip(order, "False");
-        else at = shape ? read_shape(shape, &type->shape, &status) : NULL;
-        if (at && skip(at, ",")) at = skip(at, ",");
-        seen += descr ? 1 : order ? 10 : 100;
-    }
-    if (status != CORNU_OK) return status;
-    if (!at || seen != 111)
-        return cornu__fail(CORNU_ERR_FORMAT, "has a header without descr, fortran_order and shape "
-                           "once each");
-    return cornu_type_check(*type);
-}
-
-static CornuStatus read_array(unsigned char *bytes, size_t size, CornuArray *array)
-{
-    const bool   known = size >= FIRST_HEADER && !memcmp(bytes, magic, MAGIC) &&
-                         bytes[6] >= 1 && bytes[6] <= 3;
-    if (!known) return cornu__fail(CORNU_ERR_FORMAT, "is not a NumPy array");
-    const size_t wide = bytes[6] == 1 ? 2 : 4, start = 8 + wide;
-    const size_t length = start > size ? 0 : cornu__little_endian(bytes + 8, (int)wide);
-    if (start > size || length > size - start || length == 0)
-        return cornu__fail(CORNU_ERR_FORMAT, "has a header of %zu bytes in a member of %zu", length,
-                           size);
-    bytes[start + length - 1] = '\0';              /* a newline before */
-    CORNU__TRY(read_text((const char *)bytes + start, &array->type));
-    const size_t rest = size - start - length, needed = cornu_type_bytes(array->type);
-    CornuText    text;
-    if (rest != needed)
-        return cornu__fail(CORNU_ERR_FORMAT, "%s takes %zu bytes, the member has %zu",
-                           cornu_type_print(&text, array->type), needed, rest);
-    array->data = bytes + start + length;
+    array->data = cornu__allocate_aligned(cornu_type_bytes(npy->type));
+    if (array->data)
+        cornu__npy_convert(npy, rows ? rows : elements, cornu_type_count(npy->type), array->data);
+    cornu__release(rows);
+    if (!array->data) return CORNU_ERR_MEMORY;
+    cornu__release(*bytes);
+    *bytes = array->data;
     return CORNU_OK;
+}
+
+static CornuStatus read_array(unsigned char **bytes, size_t size, CornuArray *array)
+{
+    CornuNpy     npy;
+    CornuText    text;
+    size_t       header;
+    const size_t first = size < CORNU__NPY_START ? size : CORNU__NPY_START;
+    CORNU__TRY(cornu__npy_header_size(*bytes, first, &header));
+    if (header > size)
+        return cornu__fail(CORNU_ERR_FORMAT, "has a header of %zu bytes in a member of %zu", header,
+                           size);
+    CORNU__TRY(cornu__npy_parse(*bytes, header, &npy));
+    if ((int64_t)(size - header) == cornu__npy_bytes(&npy))
+        return read_elements(&npy, bytes, header, array);
+    return cornu__fail(CORNU_ERR_FORMAT, "%s takes %lld bytes, the member has %zu",
+                       cornu_type_print(&text, npy.type), (long long)cornu__npy_bytes(&npy),
+                       size - header);
 }
 
 /* The name of an array is that of its member without ".npy". */
@@ -199,7 +141,7 @@ static CornuStatus read_member(const CornuZip *zip, int i, CornuNpz *file)
     file->names[i][length - 4] = '\0';
     file->arrays[i].name = file->names[i];
     CORNU__TRY(cornu__zip_read(zip, i, &file->members[i], &size));
-    CornuStatus status = read_array(file->members[i], size, &file->arrays[i].array);
+    CornuStatus status = read_array(&file->members[i], size, &file->arrays[i].array);
     char        what[120];
     snprintf(what, sizeof what, "array \"%.80s\"", file->names[i]);
     return cornu__fail_prefix(status, what);
@@ -250,7 +192,7 @@ static CornuStatus read_single(const char *path, CornuNpz *file)
     file->names[0] = cornu__copy_text("arr_0");
     if (!file->names[0]) return CORNU_ERR_MEMORY;
     file->arrays[0].name = file->names[0];
-    return cornu__fail_prefix(read_array(whole.bytes, whole.size, &file->arrays[0].array), path);
+    return cornu__fail_prefix(read_array(&file->members[0], whole.size, &file->arrays[0].array), path);
 }
 
 CornuNpz *cornu_npz_open(const char *path)
@@ -260,11 +202,13 @@ CornuNpz *cornu_npz_open(const char *path)
     CORNU__NEED_TO_LOAD(path);
     if (cornu__refused()) return NULL;
     CornuNpz   *file = cornu__allocate(1, sizeof *file);
-    CornuStatus status = file ? cornu__fail_prefix(cornu__file_read_first(&first, path, MAGIC,
+    CornuStatus status = file ? cornu__fail_prefix(cornu__file_read_first(&first, path,
+                                                                          CORNU__NPY_MAGIC,
                                                                           &size), path)
                               : CORNU_ERR_MEMORY;
     if (!status) {
-        const bool single = first.size == MAGIC && !memcmp(first.bytes, magic, MAGIC);
+        const bool single = first.size == CORNU__NPY_MAGIC &&
+                            !memcmp(first.bytes, cornu__npy_magic, CORNU__NPY_MAGIC);
         cornu__file_release(&first);
         status = (single ? read_single : read_archive)(path, file);
     }

@@ -3,11 +3,6 @@
  * written here; those of numpy.savez and savez_compressed are read here, and .npy files, of one
  * array.
  *
- *     6 bytes    "\x93NUMPY"            2 bytes    version, 1 0
- *     2 bytes    N, little-endian       (version 2 and 3: 4 bytes)
- *     N bytes    {'descr': '<f4', 'fortran_order': False, 'shape': (3, 3), }, blanks, a newline
- *     the rest   the array, row-major
- *
  * Source: NumPy Enhancement Proposal 1, "A Simple File Format for NumPy Arrays".
  */
 #ifndef CORNU_NN_NPZ_H
@@ -22,8 +17,9 @@ extern "C" {
 typedef struct CornuNpz CornuNpz;
 
 /* Reads the whole file; the array of a .npy file is named "arr_0". NULL with CORNU_ERR_FILE if it
- * cannot be read, CORNU_ERR_FORMAT naming the defect, CORNU_ERR_UNSUPPORTED for objects (pickles),
- * column-major or big-endian arrays, and for dtypes or ranks that Cornu does not have. */
+ * cannot be read, CORNU_ERR_FORMAT naming the defect, CORNU_ERR_UNSUPPORTED for objects (pickles)
+ * and ranks that Cornu does not have. Arrays in Fortran's order or of the other byte order become
+ * row-major and native; datasets/arrays/npy.h says what other dtypes become. */
 CornuNpz *cornu_npz_open(const char *path);
 /* With its arrays; NULL is ignored. */
 void      cornu_npz_close(CornuNpz *file);

@@ -1,0 +1,221 @@
+#define _XOPEN_SOURCE 700    /* glob */
+
+#include "inputs_internal.h"
+
+#include <glob.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../device/memory_internal.h"
+
+/* Of one data set; programs have at least 1024 descriptors. */
+enum { MOST_OPEN = 128 };
+
+typedef struct {
+    char      *path;      /* owned */
+    CornuInput input;     /* its size stays while it is closed */
+    int        users;     /* threads that read it now */
+    uint64_t   used;      /* a count of uses */
+} File;
+
+struct CornuInputs {
+    File           *files;
+    int             count, space;
+    pthread_mutex_t lock;
+    int             open;
+    uint64_t        uses;
+};
+
+/* ---- Opening ---- */
+
+CornuInputs *cornu__inputs_create(void)
+{
+    CornuInputs *inputs = cornu__allocate(1, sizeof *inputs);
+    if (inputs) pthread_mutex_init(&inputs->lock, NULL);
+    return inputs;
+}
+
+CornuStatus cornu__inputs_add(CornuInputs *inputs, const char *path)
+{
+    CORNU__TRY(cornu__reserve(&inputs->files, &inputs->space, inputs->count, 1,
+                              sizeof *inputs->files));
+    File *file = &inputs->files[inputs->count];
+    *file = (File){ .path = cornu__copy_text(path), .input = { .descriptor = -1 } };
+    if (!file->path) return CORNU_ERR_MEMORY;
+    inputs->count++;
+    CORNU__TRY(cornu__fail_prefix(cornu__input_open(&file->input, path), path));
+    if (inputs->open < MOST_OPEN) inputs->open++;
+    else cornu__input_close(&file->input);
+    return CORNU_OK;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+CornuStatus cornu__inputs_match(CornuInputs *inputs, const char *pattern)
+{
+    glob_t    found;
+    if (access(pattern, F_OK) == 0 || !strpbrk(pattern, "*?["))
+        return cornu__inputs_add(inputs, pattern);
+    const int result = glob(pattern, GLOB_NOSORT, NULL, &found);
+    if (result == GLOB_NOSPACE)
+        return cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for the files' names", pattern);
+    if (result == GLOB_NOMATCH)
+        return cornu__fail(CORNU_ERR_DATA, "%s: no file matches this pattern", pattern);
+    if (result)
+        return cornu__fail(CORNU_ERR_FILE, "%s: a folder cannot be read", pattern);
+    qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, by_text);
+    CornuStatus status = CORNU_OK;
+    for (size_t i = 0; i < found.gl_pathc && !status; i++)
+        status = cornu__inputs_add(inputs, found.gl_pathv[i]);
+    globfree(&found);
+    return status;
+}
+
+void cornu__inputs_free(CornuInputs *inputs)
+{
+    if (!inputs) return;
+    for (int i = 0; i < inputs->count; i++) {
+        cornu__input_close(&inputs->files[i].input);
+        cornu__release(inputs->files[i].path);
+    }
+    cornu__release(inputs->files);
+    pthread_mutex_destroy(&inputs->lock);
+    cornu__release(inputs);
+}
+
+int cornu__inputs_count(const CornuInputs *inputs) { return inputs->count; }
+
+const char *cornu__inputs_path(const CornuInputs *inputs, int file)
+{
+    return inputs->files[file].path;
+}
+
+int64_t cornu__inputs_size(const CornuInputs *inputs, int file)
+{
+    return inputs->files[file].input.size;
+}
+
+/* ---- Reading ---- */
+
+/* Closes the file that nobody reads and that was used longest ago, if there are too many. */
+static void close_one(CornuInputs *inputs)
+{
+    File *oldest = NULL;
+    for (int i = 0; i < inputs->count && inputs->open > MOST_OPEN; i++) {
+        File *file = &inputs->files[i];
+        if (file->input.descriptor >= 0 && !file->users && (!oldest || file->used < oldest->used))
+            oldest = file;
+    }
+    if (!oldest) return;
+    cornu__input_close(&oldest->input);
+    inputs->open--;
+}
+
+static CornuStatus reopen(CornuInputs *inputs, File *file)
+{
+    const int64_t     size = file->input.size;
+    const CornuStatus status = cornu__input_open(&file->input, file->path);
+    const int64_t     now = file->input.size;
+    file->input.size = size;
+    CORNU__TRY(status);
+    inputs->open++;
+    if (now == size) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FILE, "has %lld bytes, it had %lld before: it was changed while "
+                       "being read", (long long)now, (long long)size);
+}
+
+CornuStatus cornu__inputs_read(CornuInputs *inputs, int index, int64_t at, void *to, size_t size)
+{
+    File       *file = &inputs->files[index];
+    CornuStatus status = CORNU_OK;
+    CornuInput  input;
+    pthread_mutex_lock(&inputs->lock);
+    file->users++;
+    file->used = ++inputs->uses;
+    if (file->input.descriptor < 0) {
+        status = reopen(inputs, file);
+        close_one(inputs);
+    }
+    input = file->input;
+    pthread_mutex_unlock(&inputs->lock);
+    if (!status) status = cornu__input_read(&input, at, to, size);
+    pthread_mutex_lock(&inputs->lock);
+    file->users--;
+    pthread_mutex_unlock(&inputs->lock);
+    return status;
+}
+
+/* ---- One thread's reader ---- */
+
+/* What is read ahead of a request that follows the last one; requests that are larger are read
+ * without a window. */
+enum { AHEAD = 1 << 17 };
+
+static CornuWindow *window_of(CornuReader *reader, int file)
+{
+    CornuWindow *oldest = reader->window;
+    for (int i = 0; i < CORNU__WINDOWS; i++) {
+        CornuWindow *window = &reader->window[i];
+        if (window->used && window->file == file) return window;
+        if (window->used < oldest->used) oldest = window;
+    }
+    oldest->size = 0;
+    oldest->file = file;
+    oldest->at = oldest->next = -1;
+    return oldest;
+}
+
+static CornuStatus fill(CornuReader *reader, CornuWindow *window, int64_t at, size_t size)
+{
+    const int64_t left = cornu__inputs_size(reader->inputs, window->file) - at;
+    size_t        wanted = size;
+    if (at == window->next && wanted < AHEAD) wanted = left < AHEAD ? (size_t)left : AHEAD;
+    window->size = 0;
+    if (wanted > window->space) {
+        cornu__release(window->bytes);
+        window->space = 0;
+        window->bytes = cornu__allocate(wanted, 1);
+        if (!window->bytes) return CORNU_ERR_MEMORY;
+        window->space = wanted;
+    }
+    CORNU__TRY(cornu__inputs_read(reader->inputs, window->file, at, window->bytes, wanted));
+    window->at = at;
+    window->size = wanted;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__reader_get(CornuReader *reader, int file, int64_t at, size_t size,
+                              const unsigned char **bytes)
+{
+    CornuWindow *window = window_of(reader, file);
+    window->used = ++reader->requests;
+    if (size == 0) {
+        *bytes = (const unsigned char *)"";
+        return CORNU_OK;
+    }
+    if (at < window->at || size > window->size || at - window->at > (int64_t)(window->size - size))
+        CORNU__TRY(fill(reader, window, at, size));
+    window->next = at + (int64_t)size;
+    *bytes = window->bytes + (at - window->at);
+    return CORNU_OK;
+}
+
+CornuStatus cornu__reader_copy(CornuReader *reader, int file, int64_t at, size_t size, void *to)
+{
+    const unsigned char *bytes;
+    if (size >= AHEAD) return cornu__inputs_read(reader->inputs, file, at, to, size);
+    CORNU__TRY(cornu__reader_get(reader, file, at, size, &bytes));
+    memcpy(to, bytes, size);
+    return CORNU_OK;
+}
+
+void cornu__reader_close(CornuReader *reader)
+{
+    for (int i = 0; i < CORNU__WINDOWS; i++) cornu__release(reader->window[i].bytes);
+    *reader = (CornuReader){ .inputs = reader->inputs };
+}

@@ -1,0 +1,62 @@
+/*
+ * The files that a data set reads records of: any number of them, of which some are open at a time,
+ * read at any place by several threads.
+ *
+ * They are read into memory of a bounded size, not mapped, see device/files/input_internal.h.
+ */
+#ifndef CORNU_DATASETS_INPUTS_INTERNAL_H
+#define CORNU_DATASETS_INPUTS_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "../../device/files/input_internal.h"
+
+typedef struct CornuInputs CornuInputs;
+
+/* Without files at first. NULL with CORNU_ERR_MEMORY, not pending. */
+CornuInputs *cornu__inputs_create(void);
+void         cornu__inputs_free(CornuInputs *inputs);   /* NULL is ignored */
+
+/* Adds a file. CORNU_ERR_FILE, naming it, if it cannot be read. */
+CornuStatus cornu__inputs_add(CornuInputs *inputs, const char *path);
+
+/* Adds the file of this name or, if there is none, those that match it as a pattern of the shell's,
+ * with * ? and [...], sorted by byte. CORNU_ERR_DATA if there are none of them either. */
+CornuStatus cornu__inputs_match(CornuInputs *inputs, const char *pattern);
+
+int         cornu__inputs_count(const CornuInputs *inputs);
+const char *cornu__inputs_path(const CornuInputs *inputs, int file);
+int64_t     cornu__inputs_size(const CornuInputs *inputs, int file);
+
+/* Reads `size` bytes of a file from byte `at` on, which it has. CORNU_ERR_FILE, not naming the file,
+ * if that fails, or if it has another size than when it was added. */
+CornuStatus cornu__inputs_read(CornuInputs *inputs, int file, int64_t at, void *to, size_t size);
+
+/*
+ * What one thread reads with. It keeps the bytes that were read last of a few files, and reads ahead
+ * where it is asked for what follows. Start from all zeros but inputs.
+ */
+enum { CORNU__WINDOWS = 32 };
+
+typedef struct {
+    unsigned char *bytes;
+    size_t         space, size;
+    int64_t        at, next;       /* of bytes; where the last request ended */
+    int            file;
+    uint64_t       used;           /* a count of requests; 0: never */
+} CornuWindow;
+
+typedef struct {
+    CornuInputs *inputs;
+    CornuWindow  window[CORNU__WINDOWS];
+    uint64_t     requests;
+} CornuReader;
+
+/* `size` bytes of a file from byte `at` on, which it has; *bytes is valid until the next call. */
+CornuStatus cornu__reader_get(CornuReader *reader, int file, int64_t at, size_t size,
+                              const unsigned char **bytes);
+/* The same, copied. */
+CornuStatus cornu__reader_copy(CornuReader *reader, int file, int64_t at, size_t size, void *to);
+void        cornu__reader_close(CornuReader *reader);
+
+#endif
