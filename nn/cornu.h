@@ -45,6 +45,8 @@
 #include "../datasets/pipeline/select.h"
 #include "../datasets/pipeline/sequence.h"
 #include "../datasets/pipeline/train_test.h"
+#include "../datasets/records/feature.h"
+#include "../datasets/records/tfrecord.h"
 #include "../datasets/synthetic/synthetic.h"
 #include "../datasets/tables/ragged.h"
 #include "../datasets/tables/table.h"

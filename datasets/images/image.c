@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <zlib.h>
 
 /* The decoder's allocations, limited, as a small file may request any amount; zeroed, as the
@@ -170,18 +169,17 @@ static CornuStatus check_chunks(FILE *file, const char *path)
  * colours, and two more for the decoded and the converted colour. */
 enum { MOST_SCANNED = 16 * CORNU_IMAGE_PIXELS, BYTES_PER_PIXEL = 12 };
 
-/* Opens an image and checks its size; `whole` if it is to be decoded. *file is at its start. */
-static CornuStatus open_image(const char *path, bool whole, FILE **file, int *width, int *height)
+/* Checks the size of an image; `whole` if it is to be decoded. The file is at its start. */
+static CornuStatus check_image(FILE *file, const char *path, bool whole, int *width, int *height)
 {
-    int     channels;
-    int64_t scans;
-    CORNU__TRY(cornu__open_to_read(path, file));
+    int         channels;
+    int64_t     scans;
     CornuStatus status = CORNU_OK;
-    if (!tables_fit(*file, whole, &scans))
+    if (!tables_fit(file, whole, &scans))
         status = cornu__fail(CORNU_ERR_FORMAT, "%s: a damaged JPEG image: a Huffman table has more "
                              "than 256 codes", path);
-    rewind(*file);
-    if (!status && !stbi_info_from_file(*file, width, height, &channels))
+    rewind(file);
+    if (!status && !stbi_info_from_file(file, width, height, &channels))
         status = unreadable(path);
     if (!status && (int64_t)*width * *height > CORNU_IMAGE_PIXELS)
         status = cornu__fail(CORNU_ERR_FORMAT, "%s: has %d x %d pixels, expected at most %d", path,
@@ -193,10 +191,9 @@ static CornuStatus open_image(const char *path, bool whole, FILE **file, int *wi
                              (long long)(MOST_SCANNED / pixels));
     if (!status && whole)
         status = cornu__fail_prefix(cornu__check_memory((size_t)pixels * BYTES_PER_PIXEL), path);
-    rewind(*file);
-    if (!status && whole) status = check_chunks(*file, path);
-    rewind(*file);
-    if (status) fclose(*file);
+    rewind(file);
+    if (!status && whole) status = check_chunks(file, path);
+    rewind(file);
     return status;
 }
 
@@ -205,8 +202,10 @@ CornuStatus cornu_image_size(const char *path, int64_t *height, int64_t *width)
     CORNU__NEED(path);
     FILE *file;
     int   w, h;
-    CORNU__TRY(open_image(path, false, &file, &w, &h));
+    CORNU__TRY(cornu__open_to_read(path, &file));
+    const CornuStatus status = check_image(file, path, false, &w, &h);
     fclose(file);
+    CORNU__TRY(status);
     *height = h;
     *width = w;
     return CORNU_OK;
@@ -216,12 +215,13 @@ CornuStatus cornu_image_size(const char *path, int64_t *height, int64_t *width)
  * free(). */
 static CornuStatus read_whole(FILE *file, const char *path, uint8_t **room, size_t *size)
 {
-    struct stat about = { 0 };
+    const long long bytes = fseek(file, 0, SEEK_END) ? -1 : ftell(file);
+    rewind(file);
     *room = NULL;
-    if (fstat(fileno(file), &about) || about.st_size < 1 || about.st_size > MOST_BYTES)
-        return cornu__fail(CORNU_ERR_FORMAT, "%s: has %lld bytes, expected 1 to %d", path,
-                           (long long)about.st_size, MOST_BYTES);
-    *size = (size_t)about.st_size;
+    if (bytes < 1 || bytes > MOST_BYTES)
+        return cornu__fail(CORNU_ERR_FORMAT, "%s: has %lld bytes, expected 1 to %d", path, bytes,
+                           MOST_BYTES);
+    *size = (size_t)bytes;
     *room = malloc(CORNU_JPEG_ROOM + *size);
     if (!*room)
         return cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for %zu bytes", path, *size);
@@ -248,21 +248,16 @@ static CornuStatus decode(FILE *file, const char *path, uint8_t **pixels, int *w
     return *pixels ? CORNU_OK : unreadable(path);
 }
 
-CornuStatus cornu_image_load(const char *path, int channels, CornuArray *image)
+/* Reads the image of an open file. */
+static CornuStatus load(FILE *file, const char *path, int channels, CornuArray *image)
 {
-    CORNU__NEED(path);
-    CORNU__NEED(image);
     if (channels != 0 && channels != 1 && channels != 3)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %d channels requested, expected 0, 1 or 3",
-                           path,
-                           channels);
-    FILE *file;
-    int   width, height, have;
-    CORNU__TRY(open_image(path, true, &file, &width, &height));
-    uint8_t          *pixels;
-    const CornuStatus status = decode(file, path, &pixels, &width, &height, &have);
-    fclose(file);
-    if (status) return status;
+                           path, channels);
+    int      width, height, have;
+    uint8_t *pixels;
+    CORNU__TRY(check_image(file, path, true, &width, &height));
+    CORNU__TRY(decode(file, path, &pixels, &width, &height, &have));
     int      want = channels ? channels : have < 3 ? 1 : 3;
     size_t   count = (size_t)width * (size_t)height;
     uint8_t *converted = want > have ? malloc(count * (size_t)want) : pixels;
@@ -271,9 +266,33 @@ CornuStatus cornu_image_load(const char *path, int channels, CornuArray *image)
     if (!converted)
         return cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for %zu bytes", path,
                            count * (size_t)want);
-    pixels = converted;
-    *image = cornu_array(pixels, CORNU_U8, height, width, want);
+    *image = cornu_array(converted, CORNU_U8, height, width, want);
     return CORNU_OK;
+}
+
+CornuStatus cornu_image_load(const char *path, int channels, CornuArray *image)
+{
+    CORNU__NEED(path);
+    CORNU__NEED(image);
+    FILE *file;
+    CORNU__TRY(cornu__open_to_read(path, &file));
+    const CornuStatus status = load(file, path, channels, image);
+    fclose(file);
+    return status;
+}
+
+CornuStatus cornu_image_decode(const char *name, const void *bytes, size_t size, int channels,
+                               CornuArray *image)
+{
+    CORNU__NEED(name);
+    CORNU__NEED(bytes);
+    CORNU__NEED(image);
+    if (size == 0) return cornu__fail(CORNU_ERR_FORMAT, "%s: has no bytes", name);
+    FILE *file = fmemopen((void *)bytes, size, "rb");   /* which does not write */
+    if (!file) return cornu__fail(CORNU_ERR_MEMORY, "%s: no memory to read it", name);
+    const CornuStatus status = load(file, name, channels, image);
+    fclose(file);
+    return status;
 }
 
 /* ---- Resizing ---- */

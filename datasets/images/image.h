@@ -23,6 +23,10 @@ enum { CORNU_IMAGE_PIXELS = 1 << 26, CORNU_IMAGE_EXTENT = 16384 };
  */
 CornuStatus cornu_image_load(const char *path, int channels, CornuArray *image);
 
+/* The same from the `size` bytes of such a file, which `name` stands for in messages. */
+CornuStatus cornu_image_decode(const char *name, const void *bytes, size_t size, int channels,
+                               CornuArray *image);
+
 /* The size of an image, from the file's header. Errors as above, except that damage after the
  * header is not noticed. */
 CornuStatus cornu_image_size(const char *path, int64_t *height, int64_t *width);

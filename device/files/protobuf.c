@@ -34,7 +34,7 @@ static size_t varint(unsigned char to[MOST_VARINT], uint64_t value)
     return count;
 }
 
-static void put_varint(CornuMessage *to, uint64_t value)
+void cornu__put_varint(CornuMessage *to, uint64_t value)
 {
     unsigned char bytes[MOST_VARINT];
     cornu__put(to, bytes, varint(bytes, value));
@@ -42,13 +42,13 @@ static void put_varint(CornuMessage *to, uint64_t value)
 
 void cornu__put_key(CornuMessage *to, int field, CornuProtobufKind kind)
 {
-    put_varint(to, (uint64_t)field << 3 | (uint64_t)kind);
+    cornu__put_varint(to, (uint64_t)field << 3 | (uint64_t)kind);
 }
 
 void cornu__put_number(CornuMessage *to, int field, int64_t value)
 {
     cornu__put_key(to, field, CORNU_PROTOBUF_VARINT);
-    put_varint(to, (uint64_t)value);
+    cornu__put_varint(to, (uint64_t)value);
 }
 
 void cornu__put_double(CornuMessage *to, int field, double value)
@@ -66,7 +66,7 @@ void cornu__put_float(CornuMessage *to, int field, float value)
 void cornu__put_bytes(CornuMessage *to, int field, const void *bytes, size_t size)
 {
     cornu__put_key(to, field, CORNU_PROTOBUF_BYTES);
-    put_varint(to, size);
+    cornu__put_varint(to, size);
     cornu__put(to, bytes, size);
 }
 

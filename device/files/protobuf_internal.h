@@ -27,6 +27,9 @@ typedef enum {
 /* Raw bytes. */
 void cornu__put(CornuMessage *to, const void *bytes, size_t size);
 
+/* A number by itself, as in a packed list. */
+void cornu__put_varint(CornuMessage *to, uint64_t value);
+
 /* The key of a field, before its value. */
 void cornu__put_key(CornuMessage *to, int field, CornuProtobufKind kind);
 

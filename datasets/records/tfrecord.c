@@ -1,0 +1,207 @@
+#include "tfrecord_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../../device/files/file_internal.h"
+#include "../../device/log_internal.h"
+#include "../../device/memory_internal.h"
+
+/* ---- Elements ---- */
+
+CornuStatus cornu__tfrecord_fail(const CornuTfrecords *records, CornuStatus status, int file,
+                                 int64_t record, int64_t at)
+{
+    char what[CORNU_MESSAGE_SIZE / 2];
+    if (status == CORNU_OK) return CORNU_OK;
+    snprintf(what, sizeof what, "%.400s: record %lld at byte %lld",
+             cornu__inputs_path(records->inputs, file), (long long)record, (long long)at);
+    return cornu__fail_prefix(status, what);
+}
+
+CornuStatus cornu__tfrecord_element(const CornuTfrecords *records, const unsigned char *bytes,
+                                    int64_t length, const CornuDataset *dataset, void *const *to)
+{
+    const int64_t most = dataset->type[0].shape.rank ? dataset->type[0].shape.extent[0] : 0;
+    if (records->table.count)
+        return cornu__example_parse(&records->table, bytes, (size_t)length, to);
+    if (length > most)
+        return cornu__fail(CORNU_ERR_FORMAT, "has %lld bytes, expected at most %lld, the "
+                           ".record_length", (long long)length, (long long)most);
+    memcpy(to[0], bytes, (size_t)length);
+    memset((char *)to[0] + length, 0, (size_t)(most - length));
+    *(int32_t *)to[1] = (int32_t)length;
+    return CORNU_OK;
+}
+
+/* The file of a record: the last one whose first record is not after it. */
+static int file_of(const CornuTfrecords *records, int64_t record)
+{
+    int low = 0, high = cornu__inputs_count(records->inputs);
+    while (high - low > 1) {
+        const int middle = low + (high - low) / 2;
+        if (records->first[middle] <= record) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
+static CornuStatus check_bytes(const unsigned char *bytes, int64_t length)
+{
+    int64_t stated;
+    if (!cornu__record_head(bytes, &stated) || stated != length)
+        return cornu__fail(CORNU_ERR_FORMAT, "its length has changed");
+    bytes += CORNU__RECORD_HEAD;
+    if (cornu__little_endian(bytes + length, 4) == cornu__crc32c_masked(bytes, (size_t)length))
+        return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FORMAT, "wrong checksum of its %lld bytes", (long long)length);
+}
+
+static CornuStatus records_fetch(CornuStage *stage, CornuSample at, void *const *to,
+                                 int64_t *valid)
+{
+    const CornuTfrecords *records = stage->dataset->own;
+    const int64_t record = records->order ? records->order[at.index] : at.index;
+    const int     file = file_of(records, record);
+    const int64_t start = records->start[record];
+    const int64_t end = record + 1 < records->first[file + 1]
+                            ? records->start[record + 1]
+                            : cornu__inputs_size(records->inputs, file);
+    const int64_t        length = end - start - CORNU__RECORD_AROUND;
+    const unsigned char *bytes;
+    CornuStatus status = cornu__reader_get(stage->own, file, start, (size_t)(end - start), &bytes);
+    if (!status) status = check_bytes(bytes, length);
+    if (!status)
+        status = cornu__tfrecord_element(records, bytes + CORNU__RECORD_HEAD, length,
+                                         stage->dataset, to);
+    *valid = 1;
+    return cornu__tfrecord_fail(records, status, file, record - records->first[file], start);
+}
+
+static CornuStatus records_open(CornuStage *stage)
+{
+    CornuReader *reader = stage->own = cornu__allocate(1, sizeof *reader);
+    if (!reader) return CORNU_ERR_MEMORY;
+    reader->inputs = ((const CornuTfrecords *)stage->dataset->own)->inputs;
+    return CORNU_OK;
+}
+
+static void records_close(CornuStage *stage)
+{
+    if (stage->own) cornu__reader_close(stage->own);
+    cornu__release(stage->own);
+}
+
+static void records_free(CornuDataset *dataset)
+{
+    CornuTfrecords *records = dataset->own;
+    if (!records) return;
+    cornu__features_free(&records->table);
+    cornu__inputs_free(records->inputs);
+    cornu__release(records->compression);
+    cornu__release(records->start);
+    cornu__release(records->first);
+    cornu__release(records->order);
+    cornu__release(records);
+}
+
+static const CornuDatasetKind records_kind = { .fetch = records_fetch, .open = records_open,
+                                               .close = records_close, .free = records_free };
+static const CornuDatasetKind stream_kind = { .fetch = cornu__tfrecord_stream_fetch,
+                                              .close = cornu__tfrecord_stream_close,
+                                              .free = records_free, .in_order = true };
+
+/* ---- Creation ---- */
+
+static CornuStatus add_files(CornuTfrecords *records, const CornuTfrecordConfig *config)
+{
+    if (!config->file == !config->files)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "tfrecord: expected .file or .files, %s",
+                           config->file ? "both are given" : "none is given");
+    records->inputs = cornu__inputs_create();
+    if (!records->inputs) return CORNU_ERR_MEMORY;
+    if (config->file) return cornu__inputs_match(records->inputs, config->file);
+    for (int i = 0; config->files[i]; i++)
+        CORNU__TRY(cornu__inputs_match(records->inputs, config->files[i]));
+    if (cornu__inputs_count(records->inputs)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "tfrecord: .files is empty");
+}
+
+/* A plain file begins with a length and its checksum. */
+static CornuStatus find_compression(CornuTfrecords *records, bool *compressed)
+{
+    const int files = cornu__inputs_count(records->inputs);
+    records->compression = cornu__allocate((size_t)files, sizeof *records->compression);
+    if (!records->compression) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < files; i++) {
+        unsigned char head[CORNU__RECORD_HEAD] = { 0 };
+        int64_t       size = cornu__inputs_size(records->inputs, i), length;
+        if (size > CORNU__RECORD_HEAD) size = CORNU__RECORD_HEAD;
+        CORNU__TRY(cornu__fail_prefix(cornu__inputs_read(records->inputs, i, 0, head, (size_t)size),
+                                      cornu__inputs_path(records->inputs, i)));
+        if (size < CORNU__RECORD_HEAD || !cornu__record_head(head, &length))
+            records->compression[i] = cornu__compression_of(head, (size_t)size);
+        *compressed = *compressed || records->compression[i] != CORNU__PLAIN;
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus set_types(CornuDataset *dataset, const CornuTfrecordConfig *config)
+{
+    CornuTfrecords *records = dataset->own;
+    if (config->features) {
+        if (config->record_length)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "tfrecord: .record_length is for records without "
+                               ".features");
+        return cornu__features_read(&records->table, config->features, "tfrecord", dataset);
+    }
+    if (config->record_length < 1 || config->record_length > INT32_MAX)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "tfrecord: .record_length is %lld, expected 1 to %d, "
+                           "or .features", (long long)config->record_length, INT32_MAX);
+    dataset->components = 2;
+    dataset->type[0] = cornu_type(CORNU_U8, config->record_length);
+    dataset->type[1] = cornu_scalar(CORNU_I32);
+    for (int c = 0; c < 2; c++) dataset->bytes[c] = cornu_type_bytes(dataset->type[c]);
+    return CORNU_OK;
+}
+
+static CornuStatus make_records(CornuDataset *dataset, const CornuTfrecordConfig *config)
+{
+    CornuTfrecords *records = dataset->own;
+    bool            compressed = false;
+    if (config->cycle_length < 0 || config->block_length < 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "tfrecord: .cycle_length is %lld and .block_length "
+                           "%lld, expected 1 or more", (long long)config->cycle_length,
+                           (long long)config->block_length);
+    records->cycle = config->cycle_length ? config->cycle_length : 1;
+    records->block = config->block_length ? config->block_length : 1;
+    CORNU__TRY(set_types(dataset, config));
+    CORNU__TRY(add_files(records, config));
+    CORNU__TRY(find_compression(records, &compressed));
+    if (compressed) {
+        dataset->kind = &stream_kind;
+        dataset->count = CORNU_UNKNOWN;
+        return CORNU_OK;
+    }
+    CORNU__TRY(cornu__tfrecord_index(records));
+    dataset->count = records->first[cornu__inputs_count(records->inputs)];
+    return CORNU_OK;
+}
+
+CornuDataset *cornu_tfrecord_dataset_from(const CornuTfrecordConfig *config)
+{
+    if (cornu__refused()) return NULL;
+    CornuDataset *dataset = cornu__allocate(1, sizeof *dataset);
+    if (!dataset) return cornu__null();
+    atomic_init(&dataset->owners, 1);
+    dataset->kind = &records_kind;
+    CornuTfrecords *records = dataset->own = cornu__allocate(1, sizeof *records);
+    if (!records || make_records(dataset, config)) {
+        cornu_dataset_free(dataset);
+        return cornu__null();
+    }
+    cornu__log(CORNU_LOG_INFO, "%s: %lld records in %d files",
+               cornu__inputs_path(records->inputs, 0), (long long)dataset->count,
+               cornu__inputs_count(records->inputs));
+    return dataset;
+}

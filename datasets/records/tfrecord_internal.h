@@ -1,0 +1,45 @@
+/* Shared by the files of TFRecord. */
+#ifndef CORNU_DATASETS_TFRECORD_INTERNAL_H
+#define CORNU_DATASETS_TFRECORD_INTERNAL_H
+
+#include "../../device/hash/crc32c_internal.h"
+#include "../files/stream_internal.h"
+#include "example_internal.h"
+#include "interleave_internal.h"
+#include "tfrecord.h"
+
+/* Bytes before a record and after it. */
+enum { CORNU__RECORD_HEAD = 12, CORNU__RECORD_TAIL = 4, CORNU__RECORD_AROUND = 16 };
+
+typedef struct {
+    CornuInputs      *inputs;
+    CornuFeatureTable table;         /* without rows: elements are the records */
+    int64_t           cycle, block;
+    CornuCompression *compression;   /* owned: of each file, if some are compressed */
+    /* Else the places of all records, file by file, in their files. */
+    int64_t          *start;         /* owned */
+    int64_t          *first;         /* owned: of each file the number of its first record, then
+                                        the count of all */
+    uint32_t         *order;         /* owned: of the records, NULL: as they are */
+} CornuTfrecords;
+
+/* Whether the first bytes of a header have their checksum, and the length that they say. */
+bool cornu__record_head(const unsigned char *head, int64_t *length);
+
+/* Finds all records of plain files. Errors name file, record and byte. */
+CornuStatus cornu__tfrecord_index(CornuTfrecords *records);
+
+/* Makes an element of a record of `length` bytes. Errors do not name the record. */
+CornuStatus cornu__tfrecord_element(const CornuTfrecords *records, const unsigned char *bytes,
+                                    int64_t length, const CornuDataset *dataset, void *const *to);
+
+/* "FILE: record 7 at byte 1234: …" */
+CornuStatus cornu__tfrecord_fail(const CornuTfrecords *records, CornuStatus status, int file,
+                                 int64_t record, int64_t at);
+
+/* The kind of data sets of compressed files: tfrecord_stream.c. */
+CornuStatus cornu__tfrecord_stream_fetch(CornuStage *stage, CornuSample at, void *const *to,
+                                         int64_t *valid);
+void        cornu__tfrecord_stream_close(CornuStage *stage);
+
+#endif
