@@ -50,6 +50,7 @@
 #include "../datasets/synthetic/synthetic.h"
 #include "../datasets/tables/ragged.h"
 #include "../datasets/tables/table.h"
+#include "../datasets/tar/tar.h"
 #include "../datasets/text/bleu.h"
 #include "../datasets/text/pairs.h"
 #include "../datasets/text/sequences.h"

@@ -76,6 +76,18 @@ CornuStatus cornu__inputs_match(CornuInputs *inputs, const char *pattern)
     return status;
 }
 
+CornuStatus cornu__inputs_match_all(CornuInputs *inputs, const char *pattern,
+                                    const char *const *patterns, const char *what)
+{
+    if (!pattern == !patterns)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: expected .file or .files, %s", what,
+                           pattern ? "both are given" : "none is given");
+    if (pattern) return cornu__inputs_match(inputs, pattern);
+    for (; *patterns; patterns++) CORNU__TRY(cornu__inputs_match(inputs, *patterns));
+    if (inputs->count) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .files is empty", what);
+}
+
 void cornu__inputs_free(CornuInputs *inputs)
 {
     if (!inputs) return;
@@ -98,6 +110,18 @@ const char *cornu__inputs_path(const CornuInputs *inputs, int file)
 int64_t cornu__inputs_size(const CornuInputs *inputs, int file)
 {
     return inputs->files[file].input.size;
+}
+
+/* The last one whose first record is not after it. */
+int cornu__inputs_find(const int64_t *first, int files, int64_t record)
+{
+    int low = 0, high = files;
+    while (high - low > 1) {
+        const int middle = low + (high - low) / 2;
+        if (first[middle] <= record) low = middle;
+        else high = middle;
+    }
+    return low;
 }
 
 /* ---- Reading ---- */
@@ -152,9 +176,9 @@ CornuStatus cornu__inputs_read(CornuInputs *inputs, int index, int64_t at, void 
 
 /* ---- One thread's reader ---- */
 
-/* What is read ahead of a request that follows the last one; requests that are larger are read
- * without a window. */
-enum { AHEAD = 1 << 17 };
+/* What is read ahead of a request that begins at most so many bytes after the last one; requests
+ * that are larger are read without a window. */
+enum { AHEAD = 1 << 17, NEAR = 1 << 13 };
 
 static CornuWindow *window_of(CornuReader *reader, int file)
 {
@@ -173,8 +197,9 @@ static CornuWindow *window_of(CornuReader *reader, int file)
 static CornuStatus fill(CornuReader *reader, CornuWindow *window, int64_t at, size_t size)
 {
     const int64_t left = cornu__inputs_size(reader->inputs, window->file) - at;
+    const bool    follows = window->next >= 0 && at >= window->next && at - window->next <= NEAR;
     size_t        wanted = size;
-    if (at == window->next && wanted < AHEAD) wanted = left < AHEAD ? (size_t)left : AHEAD;
+    if (follows && wanted < AHEAD) wanted = left < AHEAD ? (size_t)left : AHEAD;
     window->size = 0;
     if (wanted > window->space) {
         cornu__release(window->bytes);

@@ -24,6 +24,11 @@ CornuStatus cornu__inputs_add(CornuInputs *inputs, const char *path);
  * with * ? and [...], sorted by byte. CORNU_ERR_DATA if there are none of them either. */
 CornuStatus cornu__inputs_match(CornuInputs *inputs, const char *pattern);
 
+/* Adds those of a config: of one pattern, or of a NULL-terminated list of them. `what` is for
+ * messages: CORNU_ERR_ARGUMENT for both, none, and an empty list. */
+CornuStatus cornu__inputs_match_all(CornuInputs *inputs, const char *pattern,
+                                    const char *const *patterns, const char *what);
+
 int         cornu__inputs_count(const CornuInputs *inputs);
 const char *cornu__inputs_path(const CornuInputs *inputs, int file);
 int64_t     cornu__inputs_size(const CornuInputs *inputs, int file);
@@ -32,9 +37,12 @@ int64_t     cornu__inputs_size(const CornuInputs *inputs, int file);
  * if that fails, or if it has another size than when it was added. */
 CornuStatus cornu__inputs_read(CornuInputs *inputs, int file, int64_t at, void *to, size_t size);
 
+/* The file of record `record` of all, where first[i] is the number of the first one of file i. */
+int cornu__inputs_find(const int64_t *first, int files, int64_t record);
+
 /*
  * What one thread reads with. It keeps the bytes that were read last of a few files, and reads ahead
- * where it is asked for what follows. Start from all zeros but inputs.
+ * where it is asked for what follows soon. Start from all zeros but inputs.
  */
 enum { CORNU__WINDOWS = 32 };
 

@@ -11,27 +11,6 @@ static CornuStatus damaged(const char *what)
 
 static const char *const lists[] = { "no list", "bytes_list", "float_list", "int64_list" };
 
-static bool in_range(int64_t value, CornuDtype dtype)
-{
-    switch (dtype) {
-    case CORNU_I32: return value >= INT32_MIN && value <= INT32_MAX;
-    case CORNU_U32: return value >= 0 && value <= UINT32_MAX;
-    case CORNU_U8: return value >= 0 && value <= UINT8_MAX;
-    case CORNU_BOOL: return value == 0 || value == 1;
-    default: return true;
-    }
-}
-
-static void store_integer(void *to, int64_t i, CornuDtype dtype, int64_t value)
-{
-    switch (dtype) {
-    case CORNU_I64: ((int64_t *)to)[i] = value; break;
-    case CORNU_I32: ((int32_t *)to)[i] = (int32_t)value; break;
-    case CORNU_U32: ((uint32_t *)to)[i] = (uint32_t)value; break;
-    default: ((uint8_t *)to)[i] = (uint8_t)value;
-    }
-}
-
 /* A list's values are in one field that is packed, in one field each, or in some of both. */
 static CornuStatus next_values(CornuFields *list, CornuProtobufKind kind, CornuFields *values,
                                CornuProtobufField *field, bool *more)
@@ -93,10 +72,7 @@ static CornuStatus store_integers(CornuFields list, int64_t most, CornuDtype dty
         const bool alone = field.kind == CORNU_PROTOBUF_VARINT;
         uint64_t   bits = field.bits;
         while (i < most && (alone || cornu__next_number(&values, CORNU_PROTOBUF_VARINT, &bits))) {
-            if (!in_range((int64_t)bits, dtype))
-                return cornu__fail(CORNU_ERR_VALUE, "value %lld is %lld, which %s does not hold",
-                                   (long long)i, (long long)bits, cornu_dtype_name(dtype));
-            store_integer(to, i++, dtype, (int64_t)bits);
+            CORNU__TRY(cornu__feature_integer(dtype, (int64_t)bits, to, i++));
             if (alone) break;
         }
     }

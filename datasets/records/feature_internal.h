@@ -53,4 +53,29 @@ CornuStatus cornu__feature_bytes(const CornuFeatureRow *row, const unsigned char
  * the component, or a step of it, has, or at most so many where it is padded or truncated. */
 CornuStatus cornu__feature_fits(const CornuFeatureRow *row, int64_t count, int64_t *fitting);
 
+/* Stores a whole number as element i of a component. CORNU_ERR_VALUE if the dtype, which is not of
+ * floats, does not hold it. */
+static inline CornuStatus cornu__feature_integer(CornuDtype dtype, int64_t value, void *to,
+                                                 int64_t i)
+{
+    bool fits = true;
+    switch (dtype) {
+    case CORNU_I64: ((int64_t *)to)[i] = value; break;
+    case CORNU_I32:
+        fits = value >= INT32_MIN && value <= INT32_MAX;
+        ((int32_t *)to)[i] = (int32_t)value;
+        break;
+    case CORNU_U32:
+        fits = value >= 0 && value <= UINT32_MAX;
+        ((uint32_t *)to)[i] = (uint32_t)value;
+        break;
+    default:
+        fits = value >= 0 && value <= (dtype == CORNU_BOOL ? 1 : UINT8_MAX);
+        ((uint8_t *)to)[i] = (uint8_t)value;
+    }
+    if (fits) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_VALUE, "value %lld is %lld, which %s does not hold", (long long)i,
+                       (long long)value, cornu_dtype_name(dtype));
+}
+
 #endif

@@ -34,18 +34,6 @@ CornuStatus cornu__tfrecord_element(const CornuTfrecords *records, const unsigne
     return CORNU_OK;
 }
 
-/* The file of a record: the last one whose first record is not after it. */
-static int file_of(const CornuTfrecords *records, int64_t record)
-{
-    int low = 0, high = cornu__inputs_count(records->inputs);
-    while (high - low > 1) {
-        const int middle = low + (high - low) / 2;
-        if (records->first[middle] <= record) low = middle;
-        else high = middle;
-    }
-    return low;
-}
-
 static CornuStatus check_bytes(const unsigned char *bytes, int64_t length)
 {
     int64_t stated;
@@ -62,7 +50,8 @@ static CornuStatus records_fetch(CornuStage *stage, CornuSample at, void *const 
 {
     const CornuTfrecords *records = stage->dataset->own;
     const int64_t record = records->order ? records->order[at.index] : at.index;
-    const int     file = file_of(records, record);
+    const int     file = cornu__inputs_find(records->first, cornu__inputs_count(records->inputs),
+                                              record);
     const int64_t start = records->start[record];
     const int64_t end = record + 1 < records->first[file + 1]
                             ? records->start[record + 1]
@@ -113,20 +102,6 @@ static const CornuDatasetKind stream_kind = { .fetch = cornu__tfrecord_stream_fe
 
 /* ---- Creation ---- */
 
-static CornuStatus add_files(CornuTfrecords *records, const CornuTfrecordConfig *config)
-{
-    if (!config->file == !config->files)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "tfrecord: expected .file or .files, %s",
-                           config->file ? "both are given" : "none is given");
-    records->inputs = cornu__inputs_create();
-    if (!records->inputs) return CORNU_ERR_MEMORY;
-    if (config->file) return cornu__inputs_match(records->inputs, config->file);
-    for (int i = 0; config->files[i]; i++)
-        CORNU__TRY(cornu__inputs_match(records->inputs, config->files[i]));
-    if (cornu__inputs_count(records->inputs)) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "tfrecord: .files is empty");
-}
-
 /* A plain file begins with a length and its checksum. */
 static CornuStatus find_compression(CornuTfrecords *records, bool *compressed)
 {
@@ -176,7 +151,9 @@ static CornuStatus make_records(CornuDataset *dataset, const CornuTfrecordConfig
     records->cycle = config->cycle_length ? config->cycle_length : 1;
     records->block = config->block_length ? config->block_length : 1;
     CORNU__TRY(set_types(dataset, config));
-    CORNU__TRY(add_files(records, config));
+    records->inputs = cornu__inputs_create();
+    if (!records->inputs) return CORNU_ERR_MEMORY;
+    CORNU__TRY(cornu__inputs_match_all(records->inputs, config->file, config->files, "tfrecord"));
     CORNU__TRY(find_compression(records, &compressed));
     if (compressed) {
         dataset->kind = &stream_kind;

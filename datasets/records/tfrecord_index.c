@@ -13,30 +13,12 @@ bool cornu__record_head(const unsigned char *head, int64_t *length)
     return cornu__little_endian(head + 8, 4) == cornu__crc32c_masked(head, 8);
 }
 
-/* Headers are read in blocks where records are small, else each alone. */
-enum { BLOCK = 1 << 16, SMALL = 1 << 13 };
-
 typedef struct {
     CornuTfrecords *records;
+    CornuReader     reader;
     int             file;
     int64_t         count, space;      /* of all records so far */
-    unsigned char  *block;
-    int64_t         block_at, block_size;
 } Scan;
-
-/* The header at byte `at`, which is in the file. */
-static CornuStatus read_head(Scan *scan, int64_t at, bool small, const unsigned char **head)
-{
-    const int64_t left = cornu__inputs_size(scan->records->inputs, scan->file) - at;
-    if (at < scan->block_at || at + CORNU__RECORD_HEAD > scan->block_at + scan->block_size) {
-        scan->block_size = small && left > BLOCK ? BLOCK : small ? left : CORNU__RECORD_HEAD;
-        scan->block_at = at;
-        CORNU__TRY(cornu__inputs_read(scan->records->inputs, scan->file, at, scan->block,
-                                      (size_t)scan->block_size));
-    }
-    *head = scan->block + (at - scan->block_at);
-    return CORNU_OK;
-}
 
 static CornuStatus add_record(Scan *scan, int64_t at)
 {
@@ -55,14 +37,14 @@ static CornuStatus add_record(Scan *scan, int64_t at)
 }
 
 /* The record at byte `at`; *length is that of its bytes. */
-static CornuStatus check_record(Scan *scan, int64_t at, bool small, int64_t *length)
+static CornuStatus check_record(Scan *scan, int64_t at, int64_t *length)
 {
     const int64_t        left = cornu__inputs_size(scan->records->inputs, scan->file) - at;
     const unsigned char *head;
     if (left < CORNU__RECORD_AROUND)
         return cornu__fail(CORNU_ERR_FORMAT, "%lld bytes are left, a record has at least %d",
                            (long long)left, CORNU__RECORD_AROUND);
-    CORNU__TRY(read_head(scan, at, small, &head));
+    CORNU__TRY(cornu__reader_get(&scan->reader, scan->file, at, CORNU__RECORD_HEAD, &head));
     if (!cornu__record_head(head, length))
         return cornu__fail(CORNU_ERR_FORMAT, "wrong checksum of the length%s",
                            at ? "" : ": not a TFRecord file");
@@ -75,15 +57,12 @@ static CornuStatus scan_file(Scan *scan)
 {
     CornuTfrecords *records = scan->records;
     const int64_t   size = cornu__inputs_size(records->inputs, scan->file), first = scan->count;
-    bool            small = true;
-    scan->block_at = scan->block_size = 0;
     records->first[scan->file] = first;
     for (int64_t at = 0, length; at < size; at += length + CORNU__RECORD_AROUND) {
-        CornuStatus status = check_record(scan, at, small, &length);
+        CornuStatus status = check_record(scan, at, &length);
         if (!status) status = add_record(scan, at);
         if (status)
             return cornu__tfrecord_fail(records, status, scan->file, scan->count - first, at);
-        small = length < SMALL;
     }
     return CORNU_OK;
 }
@@ -119,12 +98,11 @@ static CornuStatus make_order(CornuTfrecords *records, int files, int64_t count)
 CornuStatus cornu__tfrecord_index(CornuTfrecords *records)
 {
     const int files = cornu__inputs_count(records->inputs);
-    Scan      scan = { .records = records };
+    Scan      scan = { .records = records, .reader = { .inputs = records->inputs } };
     records->first = cornu__allocate((size_t)files + 1, sizeof *records->first);
-    scan.block = cornu__allocate(BLOCK, 1);
-    CornuStatus status = records->first && scan.block ? CORNU_OK : CORNU_ERR_MEMORY;
+    CornuStatus status = records->first ? CORNU_OK : CORNU_ERR_MEMORY;
     for (; scan.file < files && !status; scan.file++) status = scan_file(&scan);
-    cornu__release(scan.block);
+    cornu__reader_close(&scan.reader);
     if (status) return status;
     records->first[files] = scan.count;
     return make_order(records, files, scan.count);
