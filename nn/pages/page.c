@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../device/files/file_internal.h"
 #include "../../device/memory_internal.h"
 #include "../formats/base64_internal.h"
-#include "../formats/file_internal.h"
 #include "../formats/png_internal.h"
 
 static const CornuPagePart *find_part(const char *name, size_t length)

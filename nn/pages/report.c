@@ -6,11 +6,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "../../device/files/file.h"
 #include "../../device/hash/sha256_internal.h"
 #include "../../device/log_internal.h"
 #include "../../device/memory_internal.h"
 #include "../../device/version.h"
-#include "../formats/file.h"
 #include "../formats/json_internal.h"
 #include "../formats/output_internal.h"
 #include "../model/summary_internal.h"
