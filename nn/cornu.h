@@ -44,6 +44,7 @@
 #include "../datasets/pipeline/padded_batch.h"
 #include "../datasets/pipeline/select.h"
 #include "../datasets/pipeline/sequence.h"
+#include "../datasets/pipeline/pick.h"
 #include "../datasets/pipeline/train_test.h"
 #include "../datasets/records/feature.h"
 #include "../datasets/records/tfrecord.h"

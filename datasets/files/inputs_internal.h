@@ -33,16 +33,16 @@ int         cornu__inputs_count(const CornuInputs *inputs);
 const char *cornu__inputs_path(const CornuInputs *inputs, int file);
 int64_t     cornu__inputs_size(const CornuInputs *inputs, int file);
 
-/* Reads `size` bytes of a file from byte `at` on, which it has. CORNU_ERR_FILE, not naming the file,
- * if that fails, or if it has another size than when it was added. */
+/* Reads `size` bytes of a file from byte `at` on, which it has. CORNU_ERR_FILE, not naming the
+ * file, if that fails, or if it has another size than when it was added. */
 CornuStatus cornu__inputs_read(CornuInputs *inputs, int file, int64_t at, void *to, size_t size);
 
 /* The file of record `record` of all, where first[i] is the number of the first one of file i. */
 int cornu__inputs_find(const int64_t *first, int files, int64_t record);
 
 /*
- * What one thread reads with. It keeps the bytes that were read last of a few files, and reads ahead
- * where it is asked for what follows soon. Start from all zeros but inputs.
+ * What one thread reads with. It keeps the bytes that were read last of a few files, and reads
+ * ahead where it is asked for what follows soon. Start from all zeros but inputs.
  */
 enum { CORNU__WINDOWS = 32 };
 

@@ -126,13 +126,13 @@ static CornuStatus set_types(CornuDataset *dataset, const CornuTfrecordConfig *c
     CornuTfrecords *records = dataset->own;
     if (config->features) {
         if (config->record_length)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "tfrecord: .record_length is for records without "
-                               ".features");
+            return cornu__fail(CORNU_ERR_ARGUMENT, "tfrecord: .record_length is for records "
+                               "without .features");
         return cornu__features_read(&records->table, config->features, "tfrecord", dataset);
     }
     if (config->record_length < 1 || config->record_length > INT32_MAX)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "tfrecord: .record_length is %lld, expected 1 to %d, "
-                           "or .features", (long long)config->record_length, INT32_MAX);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "tfrecord: .record_length is %lld, expected 1 to "
+                           "%d, or .features", (long long)config->record_length, INT32_MAX);
     dataset->components = 2;
     dataset->type[0] = cornu_type(CORNU_U8, config->record_length);
     dataset->type[1] = cornu_scalar(CORNU_I32);

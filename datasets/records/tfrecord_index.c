@@ -73,8 +73,8 @@ static CornuStatus make_order(CornuTfrecords *records, int files, int64_t count)
     CornuInterleave order;
     if (records->cycle < 2 || files < 2) return CORNU_OK;
     if (count > UINT32_MAX)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "tfrecord: .cycle_length with %lld records, expected "
-                           "at most %lld", (long long)count, (long long)UINT32_MAX);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "tfrecord: .cycle_length with %lld records, "
+                           "expected at most %lld", (long long)count, (long long)UINT32_MAX);
     records->order = cornu__allocate((size_t)count, sizeof *records->order);
     int64_t    *used = cornu__allocate((size_t)files, sizeof *used);
     CornuStatus status = cornu__interleave_begin(&order, files, records->cycle, records->block);

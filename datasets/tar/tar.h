@@ -6,7 +6,8 @@
  *     train/000017.jpg   train/000017.cls   train/000018.jpg   …
  *
  *     const CornuFeature fields[] = {
- *         { "jpg;jpeg;png", CORNU_FEATURE_IMAGE, .shape = cornu_shape(224, 224, 3), .resize = true },
+ *         { "jpg;jpeg;png", CORNU_FEATURE_IMAGE, .shape = cornu_shape(224, 224, 3),
+ *           .resize = true },
  *         { "cls", .dtype = CORNU_I32 },
  *         { .name = NULL },
  *     };

@@ -87,8 +87,8 @@ static CornuStatus add_file(Scan *scan)
     for (int i = 0; i < tar->table.count; i++) {
         if (!is_listed(tar->table.rows[i].feature.name, extension)) continue;
         if (places[i].at >= 0)
-            return cornu__fail(CORNU_ERR_FORMAT, "sample \"%.80s\" has two files of \"%.40s\"", name,
-                               tar->table.rows[i].feature.name);
+            return cornu__fail(CORNU_ERR_FORMAT, "sample \"%.80s\" has two files of \"%.40s\"",
+                               name, tar->table.rows[i].feature.name);
         places[i] = (CornuTarPlace){ scan->member.at, scan->member.size };
     }
     return CORNU_OK;

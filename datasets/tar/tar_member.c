@@ -30,7 +30,8 @@ static int64_t read_number(const unsigned char *field, int size)
         return value;
     }
     while (i < size && field[i] == ' ') i++;
-    for (; i < size && field[i] >= '0' && field[i] <= '7'; i++) value = value << 3 | (field[i] - '0');
+    for (; i < size && field[i] >= '0' && field[i] <= '7'; i++)
+        value = value << 3 | (field[i] - '0');
     return i < size && field[i] && field[i] != ' ' ? -1 : value;
 }
 

@@ -13,8 +13,8 @@ Names, arguments, defaults and orders are Keras'; so are shapes: rows first, ima
 Arrays are NumPy's, and are not copied if they are contiguous. Failures raise CornuError.
 """
 
-from . import (activations, applications, backend, callbacks, config, constraints, datasets,
-               distribution, dtype_policies, errors, initializers, layers, losses, metrics,
+from . import (activations, applications, backend, callbacks, config, constraints, data,
+               datasets, distribution, dtype_policies, errors, initializers, layers, losses, metrics,
                mixed_precision, models, ops, optimizers, preprocessing, random, regularizers,
                saving, tree, utils)
 from ._compile_to_c import compile_to_c
@@ -55,7 +55,7 @@ __all__ = [
     "Initializer", "Input", "Int8Model", "KerasTensor", "Layer", "Loss", "Metric", "Model",
     "Optimizer", "Predictor", "Regularizer", "RematScope", "Sequential", "Tensor", "Variable",
     "activations", "applications", "backend", "callbacks", "clear_session", "clone_model",
-    "compile_to_c", "config", "constraints", "coverage", "datasets", "distribution",
+    "compile_to_c", "config", "constraints", "coverage", "data", "datasets", "distribution",
     "dtype_policies", "errors", "explain", "from_keras", "function", "grad", "gradients",
     "initializers", "jit", "layers", "load", "load_model", "losses", "metrics",
     "mixed_precision", "model_from_json", "models",

@@ -327,7 +327,9 @@ class Trained(Stepped):
 
     def _feed(self, feeds, data, shuffle=False, again=False):
         """The address of a data set of batches, kept in `feeds`."""
-        feeds.append(Feed(self, data, shuffle, again))
+        from .data.pipeline import FileDataset, FileFeed
+        read = isinstance(data, FileDataset) and data.batch_size and self._own_step is None
+        feeds.append(FileFeed(self, data) if read else Feed(self, data, shuffle, again))
         if not self.built:
             self.build(feeds[-1].shape)
         return feeds[-1].address

@@ -191,7 +191,8 @@ static void damaged_archives(void **state)
     header = put_member("b.cls", '0', "8", 1);
     memcpy(header + 124, "-0000000001", 11);
     put_sum(header);
-    expect_refused(CORNU_ERR_FORMAT, "member 1 at byte 1024: its size is not a number, or negative");
+    expect_refused(CORNU_ERR_FORMAT, "member 1 at byte 1024: its size is not a number, or "
+                   "negative");
     memset(header + 124, 0xFF, 12);   /* -1 in base 256 */
     put_sum(header);
     expect_refused(CORNU_ERR_FORMAT, "its size is not a number, or negative");

@@ -1,0 +1,55 @@
+"""Data in files, read by the library: TFRecord files, NumPy's, and tar archives of samples.
+
+    features = {"image": cornu.data.ImageFeature((28, 28, 1)),
+                "label": cornu.data.FixedLenFeature((), "int64")}
+    train = cornu.data.tfrecord("train-*.tfrecord", features, cycle_length=4)
+    model.fit(train.shuffle().to_tuple("image", "label").batch(128), epochs=3)
+"""
+
+import ctypes as _ctypes
+
+from .._library import lib as _lib
+from .._surface.missing import getter as _getter
+from .features import (BytesFeature, FixedLenFeature, FixedLenSequenceFeature, ImageFeature,
+                       RawFeature, VarLenFeature, config as _config, paths as _paths)
+from .pipeline import FileDataset
+from .writer import TFRecordWriter
+
+
+def _dictionary(names):
+    return {name: i for i, name in enumerate(names)}
+
+
+def npy(*files):
+    """The rows of arrays in .npy and .npz files, an element for each: of one file an array, of
+    several a tuple, as (x, y). A file is "x.npy", "data.npz:x", or "data.npz", its only array. Rows
+    are read when they are needed: arrays may be larger than memory."""
+    strings, count = _paths(files)
+    address = _lib.cornu_npy_dataset_from(strings, count)
+    return FileDataset(address, 0 if count == 1 else tuple(range(count)))
+
+
+def tfrecord(files, features=None, cycle_length=1, block_length=1, record_length=0):
+    """The records of TFRecord files, a path or pattern, or several: dictionaries by `features`, of
+    tf.train.Examples and SequenceExamples. cycle_length and block_length are interleave's of
+    tf.data. Without features, (record, length), where the record is uint8 (record_length,)."""
+    made, names, kept = _config("CornuTfrecordConfig", files, features, cycle_length=cycle_length,
+                                block_length=block_length, record_length=record_length)
+    address = _lib.cornu_tfrecord_dataset_from(_ctypes.byref(made))
+    del kept
+    return FileDataset(address, (0, 1) if features is None else _dictionary(names))
+
+
+def tar(files, features):
+    """The samples of tar archives, a path or pattern, or several, as WebDataset arranges them:
+    dictionaries by `features`, whose keys are extensions, "jpg;png", "cls", or "json:FIELD"."""
+    made, names, kept = _config("CornuTarConfig", files, features)
+    address = _lib.cornu_tar_dataset_from(_ctypes.byref(made))
+    del kept
+    return FileDataset(address, _dictionary(names))
+
+
+__all__ = ["BytesFeature", "FileDataset", "FixedLenFeature", "FixedLenSequenceFeature",
+           "ImageFeature", "RawFeature", "TFRecordWriter", "VarLenFeature", "npy", "tar",
+           "tfrecord"]
+__getattr__ = _getter(__name__)
