@@ -116,6 +116,7 @@
 #include "optimizers/optimizer_class.h"
 #include "optimizers/optimizers.h"
 #include "optimizers/schedule.h"
+#include "pages/explain_page.h"
 #include "pages/report.h"
 #include "pictures/pictures.h"
 #include "pictures/plot.h"

@@ -14,7 +14,7 @@
 
 typedef struct {
     CornuExplainConfig config;
-    const char        *json, *topology, *scaling;
+    const char        *json, *page, *topology, *scaling;
     MeshFlags          mesh;
     DataFlags          data;
     bool               all, check, no_run;
@@ -41,6 +41,7 @@ static CornuStatus explain(const Options *options, const Flags *flags, CornuDevi
                                                             : flags->all   ? CORNU_EXPLAIN_ALL
                                                             : CORNU_EXPLAIN_OVERVIEW, stdout);
     if (!status && flags->json) status = write_json(explanation, flags->json);
+    if (!status && flags->page) status = cornu_explanation_save_page(explanation, flags->page);
     if (!status && data_given(options, &flags->data))
         status = explain_input(options, &flags->data, &config,
                                cornu_explanation_seconds(explanation), stdout);
@@ -96,7 +97,9 @@ static CornuStatus explain_slices(Options *options, const Flags *flags)
 static CornuStatus run(Options *options, Flags *flags)
 {
     Subject subject;
-    if (flags->json && cornu_file_check(flags->json)) return cornu_error_status();
+    if ((flags->json && cornu_file_check(flags->json)) ||
+        (flags->page && cornu_file_check(flags->page)))
+        return cornu_error_status();
     const char *ignored = flags->check        ? "check"
                         : flags->config.remat ? "remat"
                         : flags->all          ? "all"
@@ -181,6 +184,9 @@ int command_explain(int argc, char **argv)
         DATA_OPTIONS(flags.data),
         DATA_LABEL_OPTIONS(flags.data),
         { "json", OPTION_TEXT, &flags.json, "FILE", "write everything as JSON", 0, 0, NULL },
+        { "page", OPTION_TEXT, &flags.page, "FILE.html",
+          "write a page for a browser: a timeline of the step, a roofline, products in the MXU", 0,
+          0, NULL },
         OPTION_END,
     };
     const Program program = { .name = "cornu explain", .extra = extra, .arguments = "MODEL",

@@ -17,7 +17,8 @@ shown() {
 }
 
 draws() {
-    shown '' && [ ! -s console ] && grep -q '<h2>Curves</h2>' dom && grep -q '<h2>Classes</h2>' dom &&
+    shown '' && [ ! -s console ] && grep -q '<h2>Curves</h2>' dom &&
+        grep -q '<h2>Classes</h2>' dom &&
         grep -q '<h2>Filters' dom && grep -q '<h2>Run</h2>' dom && grep -q -- '--data synthetic' dom
 }
 check "all parts are drawn, without a message of the console" draws

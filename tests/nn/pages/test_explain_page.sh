@@ -1,0 +1,75 @@
+# The page of an explanation in a browser: headless Chromium, if it is installed.
+. tests/checks.sh
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
+    skip_all 4 "no browser: make deps-browser"
+
+# shown PAGE SCRIPT: the page's elements after its scripts and this one have run.
+shown() {
+    cp "$1" page.html
+    printf '<script>%s</script>\n' "$2" >> page.html
+    timeout 120 "$browser" --headless --no-sandbox --disable-gpu --enable-logging=stderr \
+        --virtual-time-budget=5000 --dump-dom "file://$PWD/page.html" > dom 2> log
+    grep CONSOLE log > console
+    [ -s dom ] && [ ! -s console ]
+}
+
+"$programs/cornu" explain mnist_cnn --device tpu:v3-8 --batch-size 64 --steps 1 --page tpu.html \
+    --json tpu.json >out 2>err || { cat err; exit 1; }
+
+draws() {
+    shown tpu.html '' && grep -q '<h2>The step</h2>' dom && grep -q '<h2>Roofline</h2>' dom &&
+        grep -q '<h2>Inside the MXU</h2>' dom && grep -q 'measured (emulated)' dom
+}
+check "all parts are drawn, without a message of the console" draws
+
+# The walk through the MXU: cells that multiply, counted cycle by cycle on one array, are the padded
+# multiply-accumulates of its folds, and the last cycle is the last in which one does.
+walked='const saved = profile.arrays; profile.arrays = 1;
+const small = { modelled: { product: [2, 13, 150, 200] } }, walk = walkOf(small);
+let cells = 0, last = 0;
+for (let cycle = 0; cycle < walk.cycles + 300; cycle++)
+    for (const { since } of foldsAt(walk, cycle))
+        for (let r = 0; r < walk.R; r++) {
+            const first = Math.max(0, since - r - walk.rows + 1);
+            const end = Math.min(walk.C - 1, since - r);
+            if (end >= first) { cells += end - first + 1; last = cycle; }
+        }
+profile.arrays = saved;
+document.body.append("cells " + (cells - walk.padded) + ", cycles " + (walk.cycles - 1 - last));'
+counts() { shown tpu.html "$walked" && grep -q 'cells 0, cycles 0' dom; }
+check "cells that multiply are the padded multiply-accumulates" counts
+
+# For every network: what a walk counts is what explain says of an instruction of one product.
+compared='const wrong = steps.filter(step => {
+    const model = step.modelled, walk = model.product[0] ? walkOf(step) : null;
+    return walk && walk.useful === model.useful_macs &&
+        (walk.padded !== model.padded_macs || walk.tiles !== model.tiles);
+}).length, same = steps.filter(step => step.modelled.product[0] &&
+    walkOf(step).useful === step.modelled.useful_macs).length;
+document.body.append("products " + (same > 0) + ", wrong " + wrong);'
+networks() {
+    local network
+    for network in mnist_cnn mnist_cnn_bn mnist_convnet fashion_mnist_cnn resnet20 \
+                   shakespeare_lstm shakespeare_lstm_quick char_gpt; do   # gpt_large is too large
+        "$programs/cornu" explain "$network" --device tpu:v3-8 --no-run --page one.html \
+            >out 2>err || return 1
+        shown one.html "$compared" && grep -q 'products true, wrong 0' dom ||
+            { echo "$network" > err; tail -c 300 dom >> err; return 1; }
+        count=$((count + 1))
+    done
+    [ "$count" = 8 ]
+}
+count=0
+check "walks count what the model counts, for every network" networks
+
+# 0.1 is 0x3dcc_cccd: the bfloat16 nearest to it is 0x3dcd, 0.10009765625; ties go to even digits.
+rounded='const ties = [1 + 1 / 256, 1 + 3 / 256].map(toBfloat16);
+document.body.append("rounded " + toBfloat16(0.1) + " " + ties.join(" ") + " " + digits(0.1, 16));'
+rounds() {
+    shown tpu.html "$rounded" &&
+        grep -q 'rounded 0.10009765625 1 1.015625 0 01111011 1001100' dom
+}
+check "bfloat16 is rounded to nearest, ties to even" rounds
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]
