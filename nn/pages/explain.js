@@ -44,8 +44,8 @@ function head() {
 
 /* ---- Timeline ---- */
 
-/* Lanes of bars over one axis of time, which begins with `begin` in view. lanes: [{name, bars:
- * [{from, to, step, title}]}]. */
+/* Lanes of bars over one axis of time, counted from `begin`, where the view begins, too. lanes:
+ * [{name, bars: [{from, to, step, title}]}]. */
 function timeline({ title, note, lanes, begin, onStep }) {
     const width = 1180, left = 70, lane = 30, top = 26, height = top + lanes.length * lane + 24;
     const end = Math.max(...lanes.flatMap(one => one.bars.map(bar => bar.to)));
@@ -57,11 +57,11 @@ function timeline({ title, note, lanes, begin, onStep }) {
     const across = time => left + (width - left - 8) * (time - from) / (to - from);
     const draw = () => {
         svg.replaceChildren(element("text", { x: left, y: 15, class: "title" }, title));
-        for (const at of ticks(from, to, 8))
+        for (const at of ticks(from - begin, to - begin, 8).map(tick => tick + begin))
             svg.append(element("line", { x1: across(at), x2: across(at), y1: top,
                                          y2: height - 22, class: "grid" }),
                        element("text", { x: across(at), y: height - 8, "text-anchor": "middle" },
-                               seconds(at)));
+                               (at < begin ? "−" : "") + seconds(Math.abs(at - begin))));
         lanes.forEach((one, i) => {
             const y = top + i * lane;
             svg.append(element("text", { x: left - 8, y: y + lane / 2 + 4, "text-anchor": "end" },
