@@ -68,6 +68,18 @@ void cornu__layer_free_states(CornuLayer *layer)
     for (int i = 0; i < layer->inner_count; i++) cornu__layer_free_states(layer->inner[i]);
 }
 
+void cornu__layer_free_states_elsewhere(CornuLayer *layer, const CornuDevice *device)
+{
+    for (int i = 0; i < CORNU_MAX_LAYER_STATES; i++) {
+        CornuVariable **state = &layer->states[i];
+        if (!*state || cornu_variable_device(*state) == device) continue;
+        cornu_variable_free(*state);
+        *state = NULL;
+    }
+    for (int i = 0; i < layer->inner_count; i++)
+        cornu__layer_free_states_elsewhere(layer->inner[i], device);
+}
+
 CornuLayer *cornu_layer_take(CornuLayer *layer)
 {
     if (layer) layer->owners++;

@@ -149,6 +149,8 @@ CornuStatus cornu__layer_set_name(CornuLayer *layer, const CornuLookup *labels);
 
 /* Frees the variables of the states. */
 void cornu__layer_free_states(CornuLayer *layer);
+/* Those that are not on this device, where the layer goes on. */
+void cornu__layer_free_states_elsewhere(CornuLayer *layer, const CornuDevice *device);
 /* Whether the layer or an inner layer has states. */
 bool cornu__layer_has_states(const CornuLayer *layer);
 

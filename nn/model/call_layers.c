@@ -24,9 +24,10 @@ static void count_rows(CornuCall *call, const CornuTensor *operand, const CornuT
     call->position = cornu_op_constant(call->graph, scalar, 0.0);
 }
 
+/* Those of which `wanted` has a value, by number; NULL: all. */
 static bool make_calls(const CornuModel *model, const CornuCall *call, CornuTensor *const *in,
-                       CornuTensor *const *in_masks, CornuTensor **values, CornuTensor **masks,
-                       int *begin)
+                       CornuTensor *const *in_masks, const bool *wanted, CornuTensor **values,
+                       CornuTensor **masks, int *begin)
 {
     const bool staged = cornu__model_on_host(model);
     cornu__model_place_fed(model, in, in_masks, values, masks, begin);
@@ -39,6 +40,7 @@ static bool make_calls(const CornuModel *model, const CornuCall *call, CornuTens
         CornuTensor *y[CORNU_MAX_LAYER_TENSORS], *y_masks[CORNU_MAX_LAYER_TENSORS];
         int          count = node->in_count;
         if (node->in_count == 0 || cornu__on_host(node->layer)) continue;
+        if (wanted && !wanted[made->first]) continue;
         for (int k = 0; k < node->in_count; k++) {
             x[k] = values[made->in[k]];
             x_masks[k] = masks[made->in[k]];
@@ -66,14 +68,14 @@ static bool make_calls(const CornuModel *model, const CornuCall *call, CornuTens
     return true;
 }
 
-CornuTensor *cornu__model_call_layers(const CornuModel *model, const CornuCall *call,
-                                      CornuTensor *const *in, CornuTensor *const *masks,
-                                      CornuTensor **out, CornuTensor **out_masks)
+static CornuTensor *call_for(const CornuModel *model, const CornuCall *call,
+                             CornuTensor *const *in, CornuTensor *const *masks, const bool *wanted,
+                             CornuTensor **out, CornuTensor **out_masks)
 {
     const size_t  count = (size_t)model->value_count;
     CornuTensor **values = cornu__allocate(2 * count, sizeof(CornuTensor *));
     int          *begin = cornu__allocate((size_t)model->call_count, sizeof *begin);
-    const bool    made = values && begin ? make_calls(model, call, in, masks, values,
+    const bool    made = values && begin ? make_calls(model, call, in, masks, wanted, values,
                                                       values + count, begin)
                                          : cornu__null() != NULL;
     for (int i = 0; i < model->output_count && made; i++) {
@@ -83,5 +85,44 @@ CornuTensor *cornu__model_call_layers(const CornuModel *model, const CornuCall *
     }
     cornu__release(values);
     cornu__release(begin);
-    return made ? out[0] : NULL;
+    return made ? out[wanted ? model->output_count - 1 : 0] : NULL;
+}
+
+CornuTensor *cornu__model_call_layers(const CornuModel *model, const CornuCall *call,
+                                      CornuTensor *const *in, CornuTensor *const *masks,
+                                      CornuTensor **out, CornuTensor **out_masks)
+{
+    return call_for(model, call, in, masks, NULL, out, out_masks);
+}
+
+/* Calls are in topological order: one pass from the last to the first finds what is wanted. */
+static void want(const CornuModel *model, const bool *outputs, bool *wanted)
+{
+    for (int i = 0; i < model->output_count; i++)
+        if (outputs[i]) wanted[cornu__model_value_index(model, model->outputs[i])] = true;
+    for (int i = model->call_count - 1; i >= 0; i--) {
+        const CornuModelCall *made = &model->calls[i];
+        const CornuNode      *node = made->node;
+        bool                  any = false;
+        for (int k = 0; k < node->out_count; k++) any |= wanted[made->first + k];
+        wanted[made->first] |= any;
+        for (int k = 0; k < cornu__node_symbols(node) && any; k++) wanted[made->in[k]] = true;
+    }
+}
+
+bool cornu__model_call_some(const CornuModel *model, const CornuCall *call,
+                            CornuTensor *const *in, const bool *outputs, int without,
+                            CornuTensor **out)
+{
+    CornuTensor *no_masks[CORNU_MAX_MODEL_TENSORS] = { NULL };
+    CornuTensor *masks[CORNU_MAX_MODEL_TENSORS];
+    bool        *wanted = cornu__allocate((size_t)model->value_count, sizeof *wanted);
+    bool         depends = false;
+    if (!wanted) return cornu__null() != NULL;
+    want(model, outputs, wanted);
+    for (int i = 0; i < without; i++)
+        depends |= wanted[cornu__model_value_index(model, model->inputs[i])];
+    if (!depends) call_for(model, call, in, no_masks, wanted, out, masks);
+    cornu__release(wanted);
+    return !depends && !cornu_error_pending();
 }

@@ -311,6 +311,7 @@ static CornuStatus make_compiled(CornuModel *model, const CornuCompileConfig *co
     CORNU__TRY(cornu__track_all(model, outputs->metrics, outputs->weighted_metrics,
                                 config->gradient_norm));
     cornu__device_keep(&model->device, device);
+    cornu__layer_free_states_elsewhere(&model->base, device);
     model->steps_per_execution = config->steps_per_execution ? config->steps_per_execution
                                : strategy ? cornu_strategy_iterations_per_loop(strategy) : 1;
     CORNU__TRY(cornu__model_set_plan(model, cornu__strategy_plan(strategy)));

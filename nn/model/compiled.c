@@ -212,7 +212,6 @@ void cornu__model_free_compiled(CornuModel *model)
     cornu__steps_free(model);
     if (model->when_compiled) model->when_compiled->free(model);
     model->when_compiled = NULL;
-    cornu__layer_free_states(&model->base);
     model->policy = NULL;
     cornu__model_claim(model, false);
     model->compiled = model->predicts = model->trains = model->warned = false;

@@ -486,6 +486,12 @@ const CornuStatistics *cornu_model_statistics(const CornuModel *model)
     return NULL;
 }
 
+void cornu_model_train_as_inference(CornuModel *model, bool as_inference)
+{
+    CORNU__NEED_OR(model, );
+    model->trains_as_inference = as_inference;
+}
+
 void cornu_model_stop_training(CornuModel *model)
 {
     CORNU__NEED_OR(model, );

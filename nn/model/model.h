@@ -183,6 +183,11 @@ CornuTensor *cornu_model_call_many(CornuModel *model, CornuTensor *const *x, int
  * stays the caller's; NULL: a cpu of its own. CORNU_ERR_ARGUMENT for a model that is not built. */
 CornuStatus cornu_model_place(CornuModel *model, CornuDevice *device);
 
+/* Whether cornu_fit records the layers as in inference, without dropout and with moving averages,
+ * while it trains the weights: what Keras does with a subclass of Model whose call has no argument
+ * `training`. Own steps say in each call what it is. Before the first step. */
+void cornu_model_train_as_inference(CornuModel *model, bool as_inference);
+
 /* cornu_optimizer_build for these weights, with their constraints. */
 CornuStatus cornu_optimizer_build_weights(CornuOptimizer *optimizer, CornuWeight *const *weights,
                                           int count);

@@ -82,6 +82,7 @@ struct CornuModel {
     int64_t      batch_size;                     /* rows of every batch; 0: any */
     bool         function;                       /* axis 0 is not a batch that inputs and outputs
                                                     share: types are whole, and it runs once */
+    bool         trains_as_inference;            /* as cornu_model_train_as_inference says */
     bool         is_traced;                      /* a graph of a traced layer: calls in it may be
                                                     told training, as in Keras no other model's */
     CornuRows    rows;                           /* of another: as far as is known */
@@ -239,6 +240,11 @@ int cornu__model_value_index(const CornuModel *model, const CornuSymbol *symbol)
 CornuTensor *cornu__model_call_layers(const CornuModel *model, const CornuCall *call,
                                       CornuTensor *const *in, CornuTensor *const *masks,
                                       CornuTensor **out, CornuTensor **out_masks);
+/* Likewise, only the calls that some outputs depend on; `out` has room for all outputs. False, with
+ * no error pending, where they depend on one of the first `without` inputs. */
+bool cornu__model_call_some(const CornuModel *model, const CornuCall *call,
+                            CornuTensor *const *in, const bool *outputs, int without,
+                            CornuTensor **out);
 
 /* Whether all layers called on input i take integers unconverted. */
 bool cornu__model_takes_integers(const CornuModel *model, int i);

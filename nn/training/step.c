@@ -171,9 +171,9 @@ static CornuTensor *forward(CornuModel *model, CornuStep *step, CornuTensor **ma
     const CornuOptimizer *optimizer = model->optimizer;
     CornuVariable        *iteration = optimizer ? cornu_optimizer_iteration(optimizer) : NULL;
     return call_model(model, step->x, &(CornuCall){
-        .training = step->mode == CORNU_STEP_TRAIN, .count = step->count,
-        .total = step->total, .position = step->position, .microbatch = step->microbatched,
-        .loss = step->mode == CORNU_STEP_PREDICT ? NULL : added,
+        .training = step->mode == CORNU_STEP_TRAIN && !model->trains_as_inference,
+        .count = step->count, .total = step->total, .position = step->position,
+        .microbatch = step->microbatched, .loss = step->mode == CORNU_STEP_PREDICT ? NULL : added,
         .iteration = iteration ? cornu_read(step->graph, iteration) : NULL }, step->predictions,
         masks);
 }

@@ -56,6 +56,40 @@ static CornuStatus check_given(const CornuLayer *layer, const CornuLayer *cell, 
     return CORNU_OK;
 }
 
+/* Writes the value of a tensor (B, …) of `graph` to a state of as many rows, on each shard. */
+static CornuStatus write_first(CornuGraph *graph, CornuTensor *value, CornuVariable *state)
+{
+    const CornuType type = cornu_tensor_type(value), host = cornu_variable_host_type(state);
+    const size_t    bytes = cornu_type_bytes(type), all = cornu_type_bytes(host);
+    char           *data = cornu__allocate(all, 1);
+    CornuArray      of_one = cornu_array_from(data, type);
+    if (!data) return CORNU_ERR_MEMORY;
+    CornuStatus status = cornu_run(graph, &value, 1, &of_one);
+    for (size_t at = bytes; at < all && !status; at += bytes) memcpy(data + at, data, bytes);
+    if (!status) status = cornu_variable_write(state, cornu_array_from(data, host));
+    cornu__release(data);
+    return status;
+}
+
+/* What the states of a stateful layer are at first is what its cell begins with, which is computed
+ * once, when they are made. */
+static CornuStatus compute_first(CornuLayer *layer, CornuLayer *cell, const CornuCall *call,
+                                 int64_t rows)
+{
+    CornuTensor *first[CORNU_MAX_LAYER_STATES] = { NULL };
+    CornuGraph  *graph = cornu_graph_create(cornu_graph_device(call->graph));
+    if (!graph) return cornu_error_take();
+    CornuTensor *none = cornu_op_constant(graph, cornu_scalar(CORNU_I64), 0.0);
+    CornuTensor *all = cornu_op_constant(graph, cornu_scalar(CORNU_I64), (double)rows);
+    const CornuCall own = { .graph = graph, .training = call->training, .count = all, .total = all,
+                            .position = none, .iteration = none, .seed = none };
+    CornuStatus status = cornu__cell(cell)->begin(cell, &own, rows, first);
+    for (int i = 0; i < states_of(cell) && !status; i++)
+        if (first[i]) status = write_first(graph, first[i], layer->states[i]);
+    cornu_graph_free(graph);
+    return status;
+}
+
 /* Fills `first`: the states given, else the stored ones if stateful, else those of the cell, NULL
  * for zeros. False with a pending error. */
 static bool begin(CornuLayer *layer, CornuLayer *cell, const CornuCall *call,
@@ -66,14 +100,18 @@ static bool begin(CornuLayer *layer, CornuLayer *cell, const CornuCall *call,
         cornu__null();
         return false;
     }
+    const bool fresh = stateful && !call->shapes_only && !layer->states[0];
     for (int i = 0; i < states_of(cell); i++) {
         first[i] = !stateful ? NULL : cornu_layer_state(layer, call, i,
                                                         cornu__cell(cell)->state_shape(cell, i, x));
         if (i + 1 < in_count) first[i] = cornu_op_convert(in[i + 1], CORNU_F32);
     }
-    if (in_count == 1 && !stateful && cornu__cell(cell)->begin &&
-        cornu__cell(cell)->begin(cell, call, x.extent[0], first))
-        cornu__null();
+    CornuStatus status = CORNU_OK;
+    if (fresh && cornu__cell(cell)->begin && !cornu_error_pending())
+        status = compute_first(layer, cell, call, x.extent[0]);
+    else if (in_count == 1 && !stateful && cornu__cell(cell)->begin)
+        status = cornu__cell(cell)->begin(cell, call, x.extent[0], first);
+    if (status) cornu__null();
     return !cornu_error_pending();
 }
 

@@ -5,7 +5,7 @@
 #include "../layer_internal.h"
 
 /* What a kind of cell does. A cell is a layer: of RNN it is the inner one, an LSTM is its own. */
-typedef struct {
+typedef struct CornuCell {
     /* The number of states, at most CORNU_MAX_LAYER_STATES. */
     int (*states)(const CornuLayer *cell);
     /* The shape of state i for an input x (B, T, …); the first extent is the batch. */

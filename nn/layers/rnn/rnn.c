@@ -129,8 +129,12 @@ fail:
 
 static CornuStatus rnn_build(CornuLayer *layer, CornuShape input)
 {
-    CORNU__TRY(cornu__expect_input(input, 3, "(B, T, C)"));
-    return cornu__build_cell(layer, 0, cornu_shape(CORNU_NONE, input.extent[2]));
+    CornuShape step = input;
+    if (input.rank < 3) return cornu__expect_input(input, 3, "(B, T, …), a step of any shape");
+    step.extent[0] = CORNU_NONE;
+    for (int i = 1; i + 1 < step.rank; i++) step.extent[i] = step.extent[i + 1];
+    step.extent[--step.rank] = 0;
+    return cornu__build_cell(layer, 0, step);
 }
 
 static CornuLayer *rnn_from(const void *config) { return cornu_rnn_from(config); }

@@ -21,192 +21,13 @@ static CornuTraced *needed(const CornuLayer *layer)
                                      layer->kind->class_name);
 }
 
-/* ---- Calls ---- */
-
-/* Whether a graph is for operands of these types; `kinds`: whether whole numbers must be such in
- * the graph, too. Elsewhere they are converted, as where files have f32 for indices. */
-static bool takes(const CornuTracedGraph *graph, const CornuType *types, int count, bool kinds)
-{
-    bool fits = count == graph->operands;
-    for (int i = 0; i < count && fits; i++) {
-        const CornuType given = types[i], want = graph->model->inputs[i]->type;
-        fits = given.shape.rank == want.shape.rank &&
-               (!kinds ||
-                cornu_dtype_is_float(given.dtype) == cornu_dtype_is_float(want.dtype));
-        for (int k = 0; k < want.shape.rank && fits; k++)
-            fits = want.shape.extent[k] == CORNU_NONE ||
-                   given.shape.extent[k] == want.shape.extent[k];
-    }
-    return fits;
-}
-
-/* What a graph computes. */
-typedef enum { RESULTS, MASK, STATES } Computed;
-
-static Computed computed(const CornuTracedGraph *graph)
-{
-    return graph->computes_mask ? MASK : graph->computes_states ? STATES : RESULTS;
-}
-
-static const CornuTracedGraph *graph_for(const CornuTraced *traced, const CornuType *types,
-                                         int count, bool training, Computed what)
-{
-    for (int i = 0; i < 2 * traced->graph_count; i++) {
-        const CornuTracedGraph *graph = &traced->graphs[i % traced->graph_count];
-        if (computed(graph) == what &&
-            !(training ? graph->inference_only : graph->training_only) &&
-            takes(graph, types, count, i < traced->graph_count))
-            return graph;
-    }
-    return NULL;
-}
-
-/* The sum of a loss. What it is of the rows of a shard counts by their part of the batch. */
-static CornuStatus add_loss(CornuLayer *layer, const CornuCall *call, CornuTensor *loss)
-{
-    loss = cornu_op_convert(loss, CORNU_F32);
-    if (!loss) return cornu_error_status();
-    const int rank = cornu_tensor_shape(loss).rank;
-    if (rank > 0) loss = cornu_op_reduce_sum(loss, (INT64_C(1) << rank) - 1, false);
-    if (call->microbatch || cornu_graph_shards(call->graph) > 1)
-        loss = cornu_op_multiply(loss, cornu_op_divide(cornu_op_convert(call->count, CORNU_F32),
-                                                       cornu_op_convert(call->total, CORNU_F32)));
-    return cornu_layer_add_loss(layer, call, loss);
-}
-
-/* A value that a weight takes is the same on all shards: what depends on the rows is known where
- * one shard has all of them. */
-static CornuTensor *whole(const CornuLayer *layer, CornuTensor *value)
-{
-    value = cornu_op_convert(value, CORNU_F32);     /* all_reduce is of f32 */
-    if (!value || !cornu_tensor_varies(value)) return value;
-    if (cornu_graph_shards(cornu_tensor_graph(value)) == 1)
-        return cornu_op_all_reduce(value);
-    return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: assigns a weight what depends on the rows "
-                            "of a batch, which several shards have; expected one shard",
-                            cornu_layer_name(layer));
-}
-
-static CornuStatus settle(CornuLayer *layer, const CornuCall *call, const CornuTracedGraph *graph,
-                          CornuTensor *const *made)
-{
-    for (int i = 0; i < graph->losses; i++)
-        if (call->loss || call->shapes_only)
-            CORNU__TRY(add_loss(layer, call, made[graph->results + i]));
-    for (int i = 0; i < graph->assigned_count && !call->shapes_only; i++) {
-        CornuTensor *value = whole(layer, made[graph->results + graph->losses + i]);
-        CORNU__TRY(cornu_layer_assign(layer, call, graph->assigned[i], value));
-    }
-    return CORNU_OK;
-}
-
-/* Fills x with the operands as the graph takes them, and the weights that it reads. */
-static bool give(CornuLayer *layer, const CornuCall *call, const CornuTracedGraph *graph,
-                 CornuTensor *const *in, CornuTensor **x)
-{
-    for (int i = 0; i < graph->operands; i++) {
-        const CornuDtype want = graph->model->inputs[i]->type.dtype;
-        const bool       of_floats = cornu_dtype_is_float(cornu_tensor_type(in[i]).dtype);
-        x[i] = of_floats == cornu_dtype_is_float(want) ? in[i] : cornu_op_convert(in[i], want);
-        if (!x[i]) return false;
-    }
-    for (int i = 0; i < graph->read_count; i++) {
-        const int place = cornu__traced_place(cornu__as_traced(layer), graph->reads[i]);
-        if (!(x[graph->operands + i] = cornu_layer_read(layer, call, place))) return false;
-    }
-    return true;
-}
-
-static CornuTensor *call_graph(CornuLayer *layer, const CornuCall *call,
-                               const CornuTracedGraph *graph, CornuTensor *const *in,
-                               CornuTensor **out)
-{
-    CornuTensor *masks[CORNU_MAX_MODEL_TENSORS] = { NULL };
-    CornuTensor *y[CORNU_MAX_MODEL_TENSORS], *y_masks[CORNU_MAX_MODEL_TENSORS];
-    CornuCall    own = *call;
-    own.mask = NULL;
-    own.masks = NULL;
-    for (int i = 0; i < graph->operands; i++) masks[i] = call->masks ? call->masks[i] : NULL;
-    CornuTensor **x = cornu__allocate((size_t)(graph->operands + graph->read_count), sizeof *x);
-    if (!x) return cornu__null();
-    const bool made = give(layer, call, graph, in, x) &&
-                      cornu__model_call_layers(graph->model, &own, x, masks, y, y_masks);
-    cornu__release(x);
-    if (!made) return NULL;
-    memcpy(out, y, (size_t)graph->results * sizeof *out);
-    return settle(layer, call, graph, y) ? cornu__null() : out[0];
-}
-
-static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
-                              int in_count, CornuTensor **out)
-{
-    CornuType types[CORNU_MAX_LAYER_TENSORS];
-    CornuText text;
-    for (int i = 0; i < in_count; i++) types[i] = cornu_tensor_type(in[i]);
-    const CornuTracedGraph *graph = graph_for(cornu__as_traced(layer), types, in_count,
-                                              call->training, RESULTS);
-    if (graph) return call_graph(layer, call, graph, in, out);
-    return cornu__fail_null(CORNU_ERR_SHAPE, "%s: was not traced for %s%s of %s",
-                            cornu_layer_name(layer),
-                            in_count == 1 ? "an operand" : "operands the first of which is",
-                            in_count == 1 ? "" : ":", cornu_type_print(&text, types[0]));
-}
-
-static CornuTensor *mask_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
-                              int in_count, CornuTensor *const *masks)
-{
-    CornuType    types[CORNU_MAX_LAYER_TENSORS];
-    CornuTensor *mask[CORNU_MAX_MODEL_TENSORS];
-    for (int i = 0; i < in_count; i++) types[i] = cornu_tensor_type(in[i]);
-    const CornuTraced      *traced = cornu__as_traced(layer);
-    const CornuTracedGraph *graph = graph_for(traced, types, in_count, call->training, MASK);
-    if (!graph) return traced->supports_masking ? masks[0] : NULL;
-    return cornu_op_convert(call_graph(layer, call, graph, in, mask), CORNU_BOOL);
-}
+/* ---- The class ---- */
 
 static int outputs(const CornuLayer *layer)
 {
     const CornuTraced *traced = cornu__as_traced(layer);
     return traced->graph_count ? traced->graphs[0].results : 1;
 }
-
-/* ---- As a cell of RNN: a graph of a step and states, with an output and the next states ---- */
-
-static int states(const CornuLayer *layer)
-{
-    const CornuTracedGraph *graph = cornu__as_traced(layer)->graphs;
-    return cornu__as_traced(layer)->graph_count && graph->results == graph->operands
-               ? graph->operands - 1 : 0;
-}
-
-static CornuShape state_shape(const CornuLayer *layer, int i, CornuShape x)
-{
-    CornuShape shape = cornu__as_traced(layer)->graphs[0].model->inputs[1 + i]->type.shape;
-    shape.extent[0] = x.extent[0];
-    return shape;
-}
-
-static CornuStatus begin(CornuLayer *layer, const CornuCall *call, int64_t rows,
-                         CornuTensor **first)
-{
-    const CornuTraced *traced = cornu__as_traced(layer);
-    const CornuType    column = cornu_type(CORNU_F32, rows, 1);
-    CornuTensor       *made[CORNU_MAX_MODEL_TENSORS];
-    const CornuTracedGraph *graph = graph_for(traced, &column, 1, call->training, STATES);
-    if (!graph) return CORNU_OK;
-    if (graph->results != states(layer))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: begins with %d states and has %d",
-                           cornu_layer_name(layer), graph->results, states(layer));
-    CornuTensor *x = cornu_op_constant(call->graph, column, 0.0);
-    if (!x || !call_graph(layer, call, graph, &x, made)) return cornu_error_take();
-    for (int i = 0; i < graph->results; i++) first[i] = cornu_op_convert(made[i], CORNU_F32);
-    return cornu_error_take();
-}
-
-static const CornuCell cell = { .states = states, .state_shape = state_shape,
-                                .begin = begin, .run = cornu__run_steps, .apart = true };
-
-/* ---- The class ---- */
 
 static CornuStatus build_many(CornuLayer *layer, const CornuShape *in, int in_count)
 {
@@ -238,8 +59,10 @@ static const CornuKerasClass keras = { .shown = shown };
 
 const CornuLayerClass cornu__traced_class = {
     .keras = &keras, .class_name = "Traced", .size = sizeof(CornuTraced), .build_many = build_many,
-    .call_many = call_many, .mask_many = mask_many, .outputs = outputs, .free = free_traced,
-    .keeps_integers = true, .any_axis = true, .of_graphs = true, .family = &cell, .is_cell = true,
+    .call_many = cornu__traced_call_many, .mask_many = cornu__traced_mask_many,
+    .outputs = outputs, .free = free_traced,
+    .keeps_integers = true, .any_axis = true, .of_graphs = true, .family = &cornu__traced_cell,
+    .is_cell = true,
 };
 
 /* ---- Making ---- */
@@ -458,8 +281,7 @@ static CornuStatus check_graph(const CornuTraced *traced, const CornuTracedGraph
                      graph->operands + graph->read_count &&
                  graph->model->output_count ==
                      graph->results + graph->losses + graph->assigned_count;
-    for (int i = 0; i < graph->assigned_count; i++)
-        known &= graph->assigned[i] >= 0 && graph->assigned[i] < traced->base.own_count;
+    for (int i = 0; i < graph->assigned_count; i++) known &= graph->assigned[i] >= 0;
     if (!known)
         return cornu__fail(CORNU_ERR_FORMAT, "a graph does not have the operands, weights and "
                            "results that it says");
@@ -467,7 +289,7 @@ static CornuStatus check_graph(const CornuTraced *traced, const CornuTracedGraph
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "is traced for more than %d types of operands",
                            CORNU_MAX_WRAPPED);
     const CornuTracedGraph *first = traced->graph_count ? &traced->graphs[0] : NULL;
-    if (first && !is_never_called(first) && computed(graph) == RESULTS &&
+    if (first && !is_never_called(first) && cornu__traced_computes(graph) == CORNU_TRACED_RESULTS &&
         !is_never_called(graph) && first->results != graph->results)
         return cornu__fail(CORNU_ERR_ARGUMENT, "returns %d tensors and, for other operands or in "
                            "training, %d; expected the same number", first->results,
@@ -565,9 +387,19 @@ static int append(CornuModelConfig *ends, int *at, CornuSymbol *const *symbols)
 }
 
 /* Adds a graph whose weights must be the layer's, which is known then. */
-static CornuStatus add_traced(CornuTraced *traced, CornuTracedGraph graph)
+static CornuStatus add_traced(CornuTraced *traced, CornuTracedGraph graph,
+                              const CornuTracedGraphConfig *config)
 {
     CORNU__TRY(cornu__traced_add_graph(traced, graph));
+    CornuTracedGraph *added = &traced->graphs[traced->graph_count - 1];
+    for (int i = 0; i < graph.assigned_count; i++) {
+        if (!config->assigned_of[i]) continue;
+        added->assigned[i] = cornu__traced_place(traced, config->assigned_of[i]);
+        if (added->assigned[i] < 0)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: assigns %s, a weight of a layer that it "
+                               "does not call", cornu_layer_name(&traced->base),
+                               config->assigned_of[i]->path);
+    }
     for (int i = 0; i < graph.read_count; i++)
         if (cornu__traced_place(traced, graph.reads[i]) < 0)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: reads %s, a weight of a layer that it does "
@@ -608,7 +440,7 @@ CornuStatus cornu_traced_add_from(CornuLayer *layer, const CornuTracedGraphConfi
     if (!status) graph.model = cornu__model_with_more(&ends, more, further > 0 ? further : 0);
     if (!status && !graph.model) status = cornu_error_take();
     cornu__release(more);
-    if (!status) return add_traced(traced, graph);
+    if (!status) return add_traced(traced, graph, config);
     cornu__release(graph.reads);
     return status;
 }
@@ -684,8 +516,8 @@ bool cornu_traced_takes(const CornuLayer *layer, const CornuType *types, int cou
 {
     CORNU__NEED_OR(layer, false);
     const CornuTraced *traced = cornu__as_traced(layer);
-    return traced && graph_for(traced, types, count, true, RESULTS) &&
-           graph_for(traced, types, count, false, RESULTS);
+    return traced && cornu__traced_graph_for(traced, types, count, true, CORNU_TRACED_RESULTS) &&
+           cornu__traced_graph_for(traced, types, count, false, CORNU_TRACED_RESULTS);
 }
 
 const char *cornu_traced_class(const CornuLayer *layer)

@@ -64,7 +64,10 @@ typedef struct {
     CornuSymbol *outputs[CORNU_MAX_MODEL_TENSORS];  /* at least one */
     CornuSymbol *losses[CORNU_MAX_MODEL_TENSORS];   /* Keras' add_loss: of each the sum is added */
     CornuSymbol *values[CORNU_MAX_MODEL_TENSORS];   /* what weights have after the step, */
-    int          assigned[CORNU_MAX_MODEL_TENSORS]; /* and which of the layer's own */
+    int          assigned[CORNU_MAX_MODEL_TENSORS];   /* and which of the layer's own; or */
+    const CornuWeight *assigned_of[CORNU_MAX_MODEL_TENSORS];   /* one of a layer that the graph
+                                                    calls, whose calls read what it is assigned,
+                                                    which depends on weights alone */
     bool         training_only, inference_only;   /* both: it is never called, and makes the layers
                                                      in it parts of this one, for own steps */
     bool         computes_mask;   /* the one output is the mask of the layer's results */

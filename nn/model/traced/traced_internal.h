@@ -13,7 +13,8 @@ typedef struct {
     int         operands, results, losses;
     int         read_count;
     const CornuWeight **reads;
-    int         assigned_count, assigned[CORNU_MAX_MODEL_TENSORS];  /* of the layer's own */
+    int         assigned_count, assigned[CORNU_MAX_MODEL_TENSORS];  /* places among the layer's
+                                                                       weights, its own first */
     bool        training_only, inference_only, computes_mask, computes_states;
 } CornuTracedGraph;
 
@@ -42,6 +43,28 @@ static inline CornuTraced *cornu__as_traced(const CornuLayer *layer)
 {
     return layer->kind == &cornu__traced_class ? (CornuTraced *)(uintptr_t)layer : NULL;
 }
+
+/* What a graph computes. */
+typedef enum { CORNU_TRACED_RESULTS, CORNU_TRACED_MASK, CORNU_TRACED_STATES } CornuTracedComputes;
+
+static inline CornuTracedComputes cornu__traced_computes(const CornuTracedGraph *graph)
+{
+    return graph->computes_mask ? CORNU_TRACED_MASK
+         : graph->computes_states ? CORNU_TRACED_STATES : CORNU_TRACED_RESULTS;
+}
+
+/* The first graph for operands of these types that computes that, or NULL. */
+const CornuTracedGraph *cornu__traced_graph_for(const CornuTraced *traced, const CornuType *types,
+                                                int count, bool training,
+                                                CornuTracedComputes what);
+
+/* Of the class (traced_call.c). */
+CornuTensor *cornu__traced_call_many(CornuLayer *layer, const CornuCall *call,
+                                     CornuTensor *const *in, int in_count, CornuTensor **out);
+CornuTensor *cornu__traced_mask_many(CornuLayer *layer, const CornuCall *call,
+                                     CornuTensor *const *in, int in_count,
+                                     CornuTensor *const *masks);
+extern const struct CornuCell cornu__traced_cell;
 
 /* cornu_traced_weight with the arguments as an object; and back, of weight i. */
 CornuSymbol *cornu__traced_add_weight(CornuTraced *traced, const json_t *arguments);

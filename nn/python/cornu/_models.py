@@ -152,6 +152,8 @@ class Model(Trained, Configured, Weighted):
         made = self._body._called([inputs], {})
         tensors += self._set_tensors(config, "output", outputs_of(made))
         self._begin(lib.cornu_model_from(ctypes.byref(config)), keep=True)
+        if not self._body._training_matters():
+            lib.cornu_model_train_as_inference(self.pointer, True)
         self._tensors, self._form = tensors, form_of(made)
         self._compile_known()
 

@@ -289,7 +289,7 @@ class Stepped:
     def train_step(self, data):
         """Records a step; called with a batch of recorded tensors. Returns the logs."""
         x, y, weight = unpack_x_y_sample_weight(data)
-        y_pred = self(x, training=True)
+        y_pred = self(x, training=self._body is None or self._body._training_matters())
         loss = self._loss_of(x, y, y_pred, weight, True)
         self._loss_tracker.update_state(loss, sample_weight=float(_rows(x)))
         lib.cornu_step_minimize(step().address, None, step().value(loss).pointer)

@@ -397,7 +397,10 @@ class Traces:
                 getattr(config, name)[i] = tensor.pointer
         own = [weight._address for weight in self._own]
         for i, (weight, _) in enumerate(values):
-            config.assigned[i] = own.index(weight._address)
+            if weight._address in own:
+                config.assigned[i] = own.index(weight._address)
+            else:
+                config.assigned_of[i] = weight._address
         lib.cornu_traced_add_from(self._ready(), ctypes.byref(config))
 
     def _trace(self, args, kwargs, types):
@@ -433,7 +436,7 @@ class Traces:
     def _safe_config(self):
         try:
             return plain(self.get_config())
-        except (TypeError, NotImplementedError):
+        except (TypeError, ValueError, NotImplementedError):
             return {}       # files say that the class lacks get_config by what they lack
 
     def _prepared(self, args, kwargs):
@@ -487,6 +490,7 @@ class Traces:
                 tensor._masked = True
         if outer is not None:
             outer.note("%d %s" % (address, training), tensors, made)
+            outer.called.update(self._addresses())
         return filled(form, made if isinstance(made, list) else [made])
 
 

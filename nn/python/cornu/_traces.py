@@ -38,6 +38,7 @@ class Trace:
         self.layer, self._reader, self.training = layer, reader, training
         self.calls = []             # what was called, to compare traces
         self.losses, self.assigned, self.made = [], {}, []
+        self.called = set()         # weights, by address, of the layers that were called
         self._names, self._places, self._kept, self._constants = {}, {}, [], {}
         self.anchor = None          # a tensor of the graph, for operations without one
 
@@ -93,12 +94,12 @@ class Trace:
         return weight
 
     def assign(self, weight, value):
-        """Sets the value that a weight of the layer has after the step."""
+        """Sets the value that a weight has after the step; layers that are called from here on
+        read it."""
         weight = self._weight(weight)
-        if weight._owner is not self.layer:
-            raise ValueError("%s assigns %s, which is not its own: a layer assigns weights of its "
-                             "own add_weight; in %s"
-                             % (self.layer.name, weight.path, users_line()))
+        if weight._owner is not self.layer and weight._address in self.called:
+            raise ValueError("%s assigns %s after a call of its layer; expected that before, once "
+                             "in a call; in %s" % (self.layer.name, weight.path, users_line()))
         self.assigned[weight._address] = weight, self.tensor(value)
 
     def tensor(self, value):

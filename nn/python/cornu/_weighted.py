@@ -132,10 +132,12 @@ class Weighted(StatelessLayer):
     @property
     def weights(self):
         """All variables, in Keras' order."""
+        return [Weight(address, self) for address in self._addresses()]
+
+    def _addresses(self):
         layer = self._layer()
-        addresses = (ctypes.c_void_p * layer.weight_count).from_address(layer.weights) \
+        return (ctypes.c_void_p * layer.weight_count).from_address(layer.weights) \
             if layer.weight_count else []
-        return [Weight(address, self) for address in addresses]
 
     @property
     def trainable_weights(self):
@@ -223,6 +225,7 @@ class Weighted(StatelessLayer):
                 tensor._masked = True
         if tracing() is not None:
             tracing().note("%d %s" % (pointer, call), form.tensors, made)
+            tracing().called.update(self._addresses())
         return made
 
     def _makes_mask(self):

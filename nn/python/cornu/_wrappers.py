@@ -74,9 +74,9 @@ def _trace_cell(cell, x):
         return cell._prepared([x, states], {})
     for each in getattr(cell, "_wrapped", ()):      # one after another
         _trace_cell(each, x)
-        units = getattr(each, "output_size", None) or _listed(getattr(
+        made = getattr(each, "output_size", None) or _listed(getattr(
             each, "state_size", None) or each.units)[0]
-        x = like(x, None, units)
+        x = like(x, None, *_listed(made))
     if cell._waits:
         cell._make_late()
 

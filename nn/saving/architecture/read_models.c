@@ -263,6 +263,10 @@ static CornuStatus read_reads(CornuTraced *traced, const json_t *graphs)
 {
     for (int g = 0; g < traced->graph_count; g++) {
         CornuTracedGraph *graph = &traced->graphs[g];
+        for (int i = 0; i < graph->assigned_count; i++)
+            if (graph->assigned[i] >= traced->base.weight_count)
+                return cornu__fail(CORNU_ERR_FORMAT, "a graph assigns weight %d of %d",
+                                   graph->assigned[i], traced->base.weight_count);
         const json_t     *places = json_object_get(json_array_get(graphs, (size_t)g), "reads");
         for (int i = 0; i < graph->read_count; i++) {
             const json_t      *place = json_array_get(places, (size_t)i);
