@@ -14,6 +14,15 @@ extern "C" {
  * are read with none. The array is the caller's. count 0: none. */
 void cornu_own_objects(void *const *objects, int count);
 
+/* What JSON names and the library lacks: an object for {"class_name", "config", "module",
+ * "registered_name"}, as above, or NULL where the program has none either. `kind` is "loss",
+ * "metric", "schedule", "initializer", "regularizer" or "constraint"; `json` lives during the call.
+ * An object that has a `record` is in files as that. */
+typedef void *CornuResolver(void *context, const char *kind, const char *json);
+
+/* Of the program, also for files; NULL: none. Set it before other threads use the library. */
+void cornu_set_resolver(CornuResolver *resolver, void *context);
+
 #ifdef __cplusplus
 }
 #endif

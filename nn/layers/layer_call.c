@@ -35,7 +35,7 @@ static CornuTensor *part_of_batch(const CornuCall *call, CornuTensor *once)
 CornuStatus cornu__layer_penalize_weights(CornuLayer *layer, const CornuCall *call)
 {
     CornuStatus status = cornu_graph_scope(call->graph, "regularizer");
-    for (int i = 0; i < layer->weight_count && call->loss && !status; i++) {
+    for (int i = 0; i < layer->weight_count && call->loss && !call->penalized && !status; i++) {
         const CornuWeight *weight = layer->weights[i];
         if (!weight->regularizer.kind || !cornu_layer_trains(layer, weight)) continue;
         CornuTensor *w = cornu_layer_read_as(layer, call, i, CORNU_F32);

@@ -36,6 +36,7 @@ typedef struct CornuCall {
     struct CornuPast *past;  /* internal: x is the next steps of sequences, what earlier ones
                                 left is in here; NULL: x is whole sequences */
     CornuTensor **loss;      /* where cornu_layer_add_loss accumulates; NULL: not needed */
+    bool         penalized;  /* the regularizers of weights are counted elsewhere, not in there */
 } CornuCall;
 
 /* Where the axis of channels is: last, or right after the batch. A layer whose table of fields has

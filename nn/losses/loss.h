@@ -49,6 +49,8 @@ struct CornuLoss {
     /* For files: Keras' class, and the constructor's config; NULL for a custom loss. */
     const CornuSerializableClass *kind;
     const void             *config;
+    const char             *record;  /* of a custom loss: JSON that files have of it, as Keras
+                                        writes classes and functions; NULL: none */
     bool taken;   /* owned by a model: it cannot be passed again */
 };
 

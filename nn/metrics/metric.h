@@ -52,7 +52,8 @@ struct CornuMetric {
     const CornuSerializableClass *kind;
     const void             *config;
     const char             *dtype;      /* Keras', for files alone; NULL: the kind's */
-    bool taken;   /* as a loss's */
+    const char             *record;  /* as a loss's */
+    bool taken;   /* likewise */
     bool valid_rows;   /* likewise */
 };
 

@@ -22,6 +22,7 @@ struct CornuSchedule {
     /* iteration: f32 scalar. Returns the learning rate, an f32 scalar. */
     CornuTensor *(*call)(const CornuSchedule *self, CornuTensor *iteration);
     void (*free)(CornuSchedule *self);  /* frees self, too; NULL: the caller's */
+    const char *record;                 /* of a custom one: as a loss's */
     bool taken;                         /* owned by an optimizer: it cannot be passed again */
 };
 

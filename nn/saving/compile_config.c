@@ -1,6 +1,7 @@
 /* The arguments of compile as Keras' JSON: keras/src/trainers/compile_utils.py. */
 #include "architecture/architecture_internal.h"
 #include "keras_internal.h"
+#include "../optimizers/schedule_internal.h"
 
 #include <string.h>
 
@@ -58,9 +59,10 @@ static bool is_describable(const CornuModel *model)
     bool known = cornu__optimizer_is_describable(model->optimizer) && !model->own &&
                  !model->shares;
     for (int i = 0; i < model->output_count; i++)
-        known &= !model->losses[i] || model->losses[i]->kind;
+        known &= !model->losses[i] || model->losses[i]->kind || model->losses[i]->record;
     for (int i = 0; i < model->tracked_count; i++)
-        known &= !model->tracked[i].metric || model->tracked[i].metric->kind;
+        known &= !model->tracked[i].metric || model->tracked[i].metric->kind ||
+                 model->tracked[i].metric->record;
     return known;
 }
 
@@ -346,6 +348,7 @@ typedef void *FromJson(const json_t *value);
 
 static void *read_optimizer(const json_t *value) { return cornu__optimizer_from_json(value); }
 static void *read_loss(const json_t *value) { return cornu__loss_from_json(value); }
+static void *read_schedule(const json_t *value) { return cornu__schedule_from_json(value); }
 static void *read_metric(const json_t *value) { return cornu__metric_from_json(value); }
 
 /* A name is parsed as the only element of a list. */
@@ -375,4 +378,9 @@ CornuOptimizer *cornu_optimizer_from_json(const char *json)
 }
 
 CornuLoss *cornu_loss_from_json(const char *json) { return read_one(json, read_loss); }
+CornuSchedule *cornu_schedule_from_json(const char *json)
+{
+    return read_one(json, read_schedule);
+}
+
 CornuMetric *cornu_metric_from_json(const char *json) { return read_one(json, read_metric); }

@@ -221,6 +221,8 @@ CornuStatus cornu_compile_step_from_json(CornuModel *model, const char *json, Co
 CornuOptimizer *cornu_optimizer_from_json(const char *json);
 /* Likewise a loss; cornu_loss_free. */
 CornuLoss      *cornu_loss_from_json(const char *json);
+/* Likewise a schedule; cornu_schedule_free. */
+CornuSchedule  *cornu_schedule_from_json(const char *json);
 /* Likewise a metric; cornu_metric_free. */
 CornuMetric    *cornu_metric_from_json(const char *json);
 

@@ -92,6 +92,8 @@ json_t *cornu__compile_config(const CornuModel *model);
 bool            cornu__optimizer_is_describable(const CornuOptimizer *optimizer);
 json_t         *cornu__optimizer_to_json(const CornuOptimizer *optimizer);
 json_t         *cornu__loss_to_json(const CornuLoss *loss);
+/* What files have of a custom loss, metric or schedule: its `record`. */
+json_t         *cornu__record_to_json(const char *record);
 json_t         *cornu__metric_to_json(const CornuMetric *metric);
 CornuOptimizer *cornu__optimizer_from_json(const json_t *value);
 CornuLoss      *cornu__loss_from_json(const json_t *value);

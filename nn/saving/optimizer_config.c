@@ -56,6 +56,7 @@ json_t *cornu__arguments_write(json_t *config, const CornuOptimizerField *field,
 static json_t *rate_to_json(const CornuOptimizer *optimizer)
 {
     if (!optimizer->schedule) return json_real(optimizer->learning_rate);
+    if (optimizer->schedule->record) return cornu__record_to_json(optimizer->schedule->record);
     return cornu__schedule_to_json(cornu__schedule_numbers(optimizer->schedule));
 }
 
@@ -88,7 +89,8 @@ static json_t *multi_to_json(const CornuOptimizer *optimizer)
 bool cornu__optimizer_is_describable(const CornuOptimizer *optimizer)
 {
     bool known = optimizer->kind->fields &&
-                 (!optimizer->schedule || cornu__schedule_numbers(optimizer->schedule));
+                 (!optimizer->schedule || optimizer->schedule->record ||
+                  cornu__schedule_numbers(optimizer->schedule));
     CornuOptimizer *inner;
     for (int i = 0; (inner = cornu__optimizer_inner(optimizer, i)); i++)
         known &= cornu__optimizer_is_describable(inner);

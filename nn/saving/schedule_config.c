@@ -165,6 +165,7 @@ CornuSchedule *cornu__schedule_from_json(const json_t *value)
     int           i = 0;
     memset(&to, 0, sizeof to);
     while (i < CLASSES && (!name || strcmp(name, classes[i].class_name))) i++;
+    if (i == CLASSES && (own = cornu__resolve("schedule", value))) return own;
     if (i == CLASSES)
         return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "there is no schedule \"%.60s\"",
                                 name ? name : "");

@@ -46,9 +46,20 @@ static CornuStatus resolve_constraint(void *rule)
     return CORNU_OK;
 }
 
+static CornuTensor *missed(const CornuConstraint *self, CornuTensor *w)
+{
+    (void)w;
+    cornu__weight_rule_missed(&cornu__constraints, self->record);
+    return NULL;
+}
+
+static void miss(void *rule) { ((CornuConstraint *)rule)->call = missed; }
+
 const CornuWeightRuleFamily cornu__constraints = {
     .word = "constraint", .classes = classes, .count = sizeof classes / sizeof *classes,
-    .size = sizeof(CornuConstraint), .resolve = resolve_constraint,
+    .size = sizeof(CornuConstraint), .own = CORNU_OWN_CONSTRAINT,
+    .call = offsetof(CornuConstraint, call), .record = offsetof(CornuConstraint, record),
+    .miss = miss, .resolve = resolve_constraint,
 };
 
 /* Invalid arguments give no constraint and a pending error. */

@@ -32,9 +32,12 @@ struct CornuConstraint {
     double   min_value, max_value, rate;
     int64_t  axis[CORNU_MAX_RANK];
     /* Of CORNU_OWN_CONSTRAINT: the weight that holds it, in the shape of w; `context` is the user's
-     * and must live as long as the layer. A model with one can be neither saved nor cloned. */
+     * and must live as long as the layer. */
     CornuTensor *(*call)(const CornuConstraint *self, CornuTensor *w);
     const void *context;
+    const char *record;   /* JSON that files have of an own one, as Keras writes classes and
+                             functions, which a resolver (own_objects.h) makes it of again; NULL: a
+                             model with one can be neither saved nor cloned */
 };
 
 typedef struct {

@@ -157,9 +157,21 @@ static CornuStatus resolve_initializer(void *rule)
     return check_numbers(self, name);
 }
 
+static CornuStatus missed(const CornuInitializer *self, CornuShape shape, uint64_t seed,
+                          int64_t generator, float *values)
+{
+    (void)shape, (void)seed, (void)generator, (void)values;
+    cornu__weight_rule_missed(&cornu__initializers, self->record);
+    return cornu_error_take();
+}
+
+static void miss(void *rule) { ((CornuInitializer *)rule)->call = missed; }
+
 const CornuWeightRuleFamily cornu__initializers = {
     .word = "initializer", .classes = classes, .count = CLASSES, .aliases = aliases,
-    .size = sizeof(CornuInitializer), .resolve = resolve_initializer,
+    .size = sizeof(CornuInitializer), .own = CORNU_DEFAULT_INITIALIZER,
+    .call = offsetof(CornuInitializer, call), .record = offsetof(CornuInitializer, record),
+    .miss = miss, .resolve = resolve_initializer,
 };
 
 bool cornu__initializer_valid(const CornuInitializer *self)

@@ -59,11 +59,13 @@ struct CornuInitializer {
     int64_t           input_axes[CORNU_MAX_RANK], output_axes[CORNU_MAX_RANK];
     /* A custom initializer: fills `values`, cornu_shape_count(shape) of them, as cornu_initialize
      * does. It is called when the weight is first needed, possibly more than once, and must return
-     * the same values each time; `context` is the user's and must live that long. A model with a
-     * custom initializer can be neither saved nor cloned. */
+     * the same values each time; `context` is the user's and must live that long. */
     CornuStatus (*call)(const CornuInitializer *self, CornuShape shape, uint64_t seed,
                         int64_t generator, float *values);
     const void       *context;
+    const char *record;   /* JSON that files have of an own one, as Keras writes classes and
+                             functions, which a resolver (own_objects.h) makes it of again; NULL: a
+                             model with one can be neither saved nor cloned */
 };
 
 typedef struct {

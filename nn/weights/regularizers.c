@@ -47,9 +47,20 @@ static CornuStatus resolve_regularizer(void *rule)
                        name, (int)self->mode);
 }
 
+static CornuTensor *missed(const CornuRegularizer *self, CornuTensor *x)
+{
+    (void)x;
+    cornu__weight_rule_missed(&cornu__regularizers, self->record);
+    return NULL;
+}
+
+static void miss(void *rule) { ((CornuRegularizer *)rule)->call = missed; }
+
 const CornuWeightRuleFamily cornu__regularizers = {
     .word = "regularizer", .classes = classes, .count = sizeof classes / sizeof *classes,
-    .size = sizeof(CornuRegularizer), .resolve = resolve_regularizer,
+    .size = sizeof(CornuRegularizer), .own = CORNU_OWN_REGULARIZER,
+    .call = offsetof(CornuRegularizer, call), .record = offsetof(CornuRegularizer, record),
+    .miss = miss, .resolve = resolve_regularizer,
 };
 
 /* Invalid arguments give no regularizer and a pending error. */

@@ -32,10 +32,12 @@ struct CornuRegularizer {
     double              l1, l2, factor;
     CornuOrthogonalMode mode;
     /* Of CORNU_OWN_REGULARIZER: the penalty, a scalar, for a weight or an output; `context` is the
-     * user's and must live as long as the layer. A model with one can be neither saved nor
-     * cloned. */
+     * user's and must live as long as the layer. */
     CornuTensor *(*call)(const CornuRegularizer *self, CornuTensor *x);
     const void          *context;
+    const char *record;   /* JSON that files have of an own one, as Keras writes classes and
+                             functions, which a resolver (own_objects.h) makes it of again; NULL: a
+                             model with one can be neither saved nor cloned */
 };
 
 typedef struct {

@@ -25,6 +25,9 @@ typedef struct CornuWeightRuleFamily {
     int                         count;
     const CornuWeightRuleAlias *aliases; /* ends with NULLs; or NULL */
     size_t                      size;    /* of a rule, which begins with `unsigned kind` */
+    unsigned                    own;     /* the kind of one that is a function; */
+    size_t                      call, record; /* where it has that, and what files have of it */
+    void                      (*miss)(void *rule); /* makes it one of a function that fails */
     /* Replaces arguments of 0 by their defaults, CORNU_ZERO by 0, and checks them. */
     CornuStatus               (*resolve)(void *rule);
 } CornuWeightRuleFamily;
@@ -48,6 +51,12 @@ CornuStatus cornu__initializer_check(const CornuInitializer *initializer, CornuS
 
 /* Whether its kind is a known one. */
 bool cornu__initializer_valid(const CornuInitializer *initializer);
+
+/* Fails, where a rule is needed that a file names and the program lacks. */
+void cornu__weight_rule_missed(const CornuWeightRuleFamily *family, const char *record);
+
+/* Whether it is a function that files cannot name. */
+bool cornu__weight_rule_is_unnamed(const CornuWeightRuleFamily *family, const void *rule);
 
 /* A rule as JSON, null for none; NULL when out of memory. */
 json_t *cornu__weight_rule_to_json(const CornuWeightRuleFamily *family, const void *rule);

@@ -219,7 +219,7 @@ def run(keras, name):
     return run_of(keras, name, PROGRAMS)
 
 
-# ---- Losses and metrics ----
+# ---- Losses, metrics and optimizers ----
 
 def metrics(keras):
     """Metrics that override what Keras' compute, or consist of such."""
@@ -298,12 +298,50 @@ def losses(keras):
             wrapper(distance, reduction="sum", name="total")]
 
 
-def fitted(keras, loss, weighted=False, rows=22, **compiled):
+def optimizers(keras):
+    """Optimizers of the program's own, and such that override what Keras' do."""
+    ops, optimizers = keras.ops, keras.optimizers
+
+    class Momentum(optimizers.Optimizer):
+        def __init__(self, learning_rate=0.01, momentum=0.9, **kwargs):
+            super().__init__(learning_rate=learning_rate, **kwargs)
+            self.momentum = momentum
+
+        def build(self, variables):
+            super().build(variables)
+            self.moments = [self.add_variable_from_reference(v, name="moment") for v in variables]
+
+        def update_step(self, gradient, variable, learning_rate):
+            moment = self.moments[self._get_variable_index(variable)]
+            self.assign(moment, ops.subtract(ops.multiply(moment, self.momentum),
+                                             ops.multiply(gradient, learning_rate)))
+            self.assign_add(variable, moment)
+
+    class Clipped(optimizers.Adam):
+        def update_step(self, gradient, variable, learning_rate):
+            super().update_step(ops.clip(gradient, -0.05, 0.05), variable, learning_rate)
+
+    class Central(optimizers.Adam):
+        def apply(self, grads, trainable_variables=None):
+            return super().apply([g - ops.mean(g) for g in grads], trainable_variables)
+
+    class Bounded(optimizers.SGD):
+        def update_step(self, gradient, variable, learning_rate):
+            super().update_step(gradient, variable, learning_rate)
+            self.assign(variable, ops.clip(variable, -0.4, 0.4))
+
+    decay = optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)
+    return [Momentum(0.05), Momentum(0.05, clipnorm=0.1, weight_decay=0.01),
+            Momentum(decay, global_clipnorm=0.2), Momentum(0.05, clipvalue=0.02), Clipped(0.05),
+            Central(0.05), Bounded(0.1, momentum=0.5)]
+
+
+def fitted(keras, loss, weighted=False, rows=22, optimizer=None, **compiled):
     """The logs of two epochs, of which the last batch is smaller."""
     layers = keras.layers
     model = keras.Sequential([keras.Input((4,)), layers.Dense(3, activation="softmax")])
     model.set_weights([numbers(w.shape, 200 + i, 1.0) for i, w in enumerate(model.weights)])
-    model.compile(keras.optimizers.SGD(0.1), loss, **compiled)
+    model.compile(optimizer or keras.optimizers.SGD(0.1), loss, **compiled)
     x, y = numbers((rows, 4), 201, 1.0), (abs(numbers((rows, 1), 202, 3.0)) % 3).astype("int32")
     weight = 1.0 + (abs(numbers((rows,), 203, 3.0)) % 2).astype("int32") if weighted else None
     made = model.fit(x, y, sample_weight=weight, epochs=2, batch_size=8, shuffle=False, verbose=0)
@@ -311,9 +349,11 @@ def fitted(keras, loss, weighted=False, rows=22, **compiled):
 
 
 def parts(keras):
-    """What the losses and metrics above log."""
+    """What the losses, metrics and optimizers above log."""
     loss = "sparse_categorical_crossentropy"
     made = {"metrics": fitted(keras, loss, metrics=metrics(keras)),
             "weighted": fitted(keras, loss, True, weighted_metrics=metrics(keras))}
     made.update(("loss %d" % i, fitted(keras, each)) for i, each in enumerate(losses(keras)))
+    made.update(("optimizer %d" % i, fitted(keras, loss, optimizer=each, metrics=["accuracy"]))
+                for i, each in enumerate(optimizers(keras)))
     return made

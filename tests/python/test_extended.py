@@ -1,5 +1,6 @@
-"""Classes that override what layers and models of the library compute (own_extended.py): beside what
-Keras makes of them (tests/golden/own), and in files, with their classes and without."""
+"""Classes that override what layers, models, losses, metrics and optimizers of the library compute
+(own_extended.py): beside what Keras makes of them (tests/golden/own), and in files, with their
+classes and without."""
 
 import json
 import os
@@ -98,7 +99,7 @@ class Programs(unittest.TestCase):
 
 
 class Parts(unittest.TestCase):
-    def test_losses_and_metrics_are_keras(self):
+    def test_losses_metrics_and_optimizers_are_keras(self):
         found = own_extended.parts(cornu)
         self.assertEqual(set(found), set(PARTS))
         for name, wanted in PARTS.items():
@@ -119,6 +120,28 @@ class Parts(unittest.TestCase):
         metric.reset_state()
         self.assertEqual(float(metric.result()), 0.0)
 
+    def test_optimizers(self):
+        """A rate that is set, variables, and updates of a wrong number of weights."""
+        optimizer = own_extended.optimizers(cornu)[0]
+        x = cornu.Input((2,))
+        model = cornu.Model(x, layers.Dense(1, use_bias=False, kernel_initializer="zeros")(x))
+        model.compile(optimizer, "mse")
+        one = np.array([[1.0, 0.0]], "float32"), np.ones((1, 1), "float32")
+        model.fit(*one, verbose=0)      # moment 0.05 x 2
+        self.assertAlmostEqual(float(model.get_weights()[0][0, 0]), 0.1, 6)
+        optimizer.learning_rate = 0.0
+        model.fit(*one, verbose=0)      # the moment alone
+        self.assertAlmostEqual(float(model.get_weights()[0][0, 0]), 0.19, 6)
+        self.assertEqual([v.name for v in optimizer.variables],
+                         ["iteration", "learning_rate", "moment"])
+        self.assertEqual(int(optimizer.iterations), 2)
+        with self.assertRaisesRegex(NotImplementedError, "is applied in a cornu.function"):
+            optimizer.apply([np.zeros((2, 1), "float32")], model.trainable_variables)
+        with self.assertRaisesRegex(NotImplementedError, "use_ema of an optimizer"):
+            type(optimizer)(use_ema=True)
+        decay = cornu.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)
+        self.assertAlmostEqual(float(decay(4)), 0.025, 6)
+
     def test_too_many_states_are_counted(self):
         class Many(cornu.metrics.Metric):
             def __init__(self):
@@ -129,6 +152,56 @@ class Parts(unittest.TestCase):
                 pass
         with self.assertRaisesRegex(ValueError, "has 9 states, expected 1 to 8"):
             own_extended.fitted(cornu, "mse", metrics=[Many()])
+
+
+class Losses(unittest.TestCase):
+    """model.losses, of a kernel of 0.5 (3, 2): l2 of 0.1 is 0.1 x 6 x 0.25 = 0.15."""
+
+    def model(self, kind=cornu.Model):
+        x = cornu.Input((3,))
+        dense = layers.Dense(2, kernel_regularizer=cornu.regularizers.L2(0.1),
+                             bias_regularizer=cornu.regularizers.L1(0.2),
+                             activity_regularizer=cornu.regularizers.L1(0.01))
+        model = kind(x, dense(x))
+        model.set_weights([np.full((3, 2), 0.5), np.full(2, -1.0)])
+        return model
+
+    def test_scalars_of_regularizers(self):
+        model = self.model()
+        for each in (model, model.layers[1]):
+            self.assertEqual(len(each.losses), 2)
+            np.testing.assert_allclose(each.losses, [0.15, 0.4], rtol=1e-6)
+        model(np.ones((4, 3), "float32"))       # of each row |0.5| twice
+        np.testing.assert_allclose(model.losses, [0.01, 0.15, 0.4], rtol=1e-6)
+        model.layers[1].trainable = False
+        self.assertEqual(model.layers[1].losses, [])
+
+    def test_in_own_steps(self):
+        class Own(cornu.Model):
+            def train_step(self, data):
+                x, y = data
+                with cornu.GradientTape() as tape:
+                    y_pred = self(x, training=True)
+                    loss = ops.mean(ops.square(y_pred - y)) + sum(self.losses)
+                gradients = tape.gradient(loss, self.trainable_variables)
+                self.optimizer.apply(gradients, self.trainable_variables)
+                return {"loss": loss, "count": len(self.losses)}
+
+        class Computed(cornu.Model):
+            def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+                self(x, training=training)      # again, which adds no second penalty of weights
+                return super().compute_loss(x, y, y_pred, sample_weight, training)
+        x, y = np.ones((4, 3), "float32"), np.ones((4, 2), "float32")
+        made = []
+        for kind in (cornu.Model, Own, Computed):
+            model = self.model(kind)
+            model.compile(cornu.optimizers.SGD(0.1), "mse")
+            made.append(model.fit(x, y, epochs=1, verbose=0).history)
+        # predictions are 0.5: 0.25 of errors, 0.01 of the activity, 0.55 of weights
+        self.assertAlmostEqual(made[0]["loss"][0], 0.81, 6)
+        self.assertAlmostEqual(made[1]["loss"][0], 0.81, 6)
+        self.assertEqual(made[1]["count"], [3.0])
+        self.assertAlmostEqual(made[2]["loss"][0], 0.82, 6)
 
 
 class Classes(unittest.TestCase):

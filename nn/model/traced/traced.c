@@ -130,12 +130,14 @@ static CornuStatus read_shape(const json_t *value, CornuShape *shape)
 }
 
 /* The argument of a family's name, if it is given. */
-static CornuStatus read_rule(const CornuWeightRuleFamily *family, const json_t *arguments,
-                             void *rule)
+static CornuStatus read_rule(CornuLayer *layer, const CornuFieldKind *field,
+                             const json_t *arguments, void *rule)
 {
-    const json_t *value = json_object_get(arguments, family->word);
+    const json_t *value = json_object_get(arguments, field->family->word);
     if (!value || json_is_null(value)) return CORNU_OK;
-    return cornu__read_weight_rule(family, value, family->word, rule);
+    CORNU__TRY(cornu__read_weight_rule(field->family, value, field->family->word, rule));
+    void *memory = field->memory(rule);
+    return memory ? cornu__layer_keep(layer, memory) : CORNU_OK;
 }
 
 static CornuStatus read_weight(CornuLayer *layer, const json_t *arguments)
@@ -148,9 +150,9 @@ static CornuStatus read_weight(CornuLayer *layer, const json_t *arguments)
     if (!name || strchr(name, '/'))     /* which ends the layer's in paths */
         return cornu__unexpected("name", "the name of a weight, without \"/\"");
     CORNU__TRY(read_shape(json_object_get(arguments, "shape"), &shape));
-    CORNU__TRY(read_rule(&cornu__initializers, arguments, &initializer));
-    CORNU__TRY(read_rule(&cornu__regularizers, arguments, &regularizer));
-    CORNU__TRY(read_rule(&cornu__constraints, arguments, &constraint));
+    CORNU__TRY(read_rule(layer, CORNU_FIELD_INITIALIZER, arguments, &initializer));
+    CORNU__TRY(read_rule(layer, CORNU_FIELD_REGULARIZER, arguments, &regularizer));
+    CORNU__TRY(read_rule(layer, CORNU_FIELD_CONSTRAINT, arguments, &constraint));
     CORNU__TRY(cornu_layer_weight(layer, name, shape, initializer,
                                   json_is_false(json_object_get(arguments, "trainable"))));
     return cornu_layer_weight_rules(layer, regularizer, constraint);

@@ -6,6 +6,7 @@ import numpy as np
 
 from ._library import lib
 from ._nested import Place, filled
+from ._operators import operate
 from ._symbols import Tensor, input_tensor
 from ._values import (Array, Compiled, Counter, Readable, Recording, Same, Value, current, kept,
                       recorded, state, to_array)
@@ -88,7 +89,7 @@ def record_model(recording, model, inputs, training=False, mask=None):
     if mask is not None:
         call.mask = recording.value(mask).pointer
     added, count = ctypes.c_void_p(), lib.cornu_model_output_count(model.pointer)
-    call.loss = ctypes.addressof(added)
+    call.loss, call.penalized = ctypes.addressof(added), True
     given = (ctypes.c_void_p * len(values))(*[v.pointer for v in values])
     out = (ctypes.c_void_p * max(count, 1))()
     lib.cornu_model_call_many(model.pointer, given, len(values), ctypes.addressof(call),
@@ -119,7 +120,9 @@ def call_model(model, inputs, training=None, mask=None):
     if known is None or not known.recording.is_current():
         known = _compile(model, key, arrays, training, mask is not None)
     made = known.run(arrays)
-    return model._formed(made[0] if len(made) == 1 else made)
+    count = lib.cornu_model_output_count(model.pointer)
+    made, model._losses = made[:count], made[count:]
+    return model._formed(made[0] if count == 1 else made)
 
 
 def _viewed(made):
@@ -137,7 +140,7 @@ def _compile(model, key, arrays, training, masked):
         inputs = [recording.input(array) for array in arrays]
         made = record_model(recording, model, inputs[:-1] if masked else inputs, training,
                             inputs[-1] if masked else None)
-        return Compiled(recording, inputs, made)
+        return Compiled(recording, inputs, made + model._losses)
     model._eager[key] = recorded(state.device, make)
     return model._eager[key]
 
@@ -210,8 +213,16 @@ def call_layer(layer, args, kwargs):
     return made
 
 
-
 # ---- Losses ----
+
+def same_rank(a, b):
+    """Keras' squeeze_or_expand_to_same_rank."""
+    if a.ndim == b.ndim + 1 and a.shape[-1] == 1:
+        return (a, operate("expand_dims", b, -1)) if b.ndim == 1 else (operate("squeeze", a, -1), b)
+    if b.ndim == a.ndim + 1 and b.shape[-1] == 1:
+        return (operate("expand_dims", a, -1), b) if a.ndim == 1 else (a, operate("squeeze", b, -1))
+    return a, b
+
 
 def call_loss(loss, y_true, y_pred, sample_weight=None, values=False):
     """The loss of a batch, or its values of each row."""

@@ -41,7 +41,6 @@ def snake_case(name):
 def plain(value):
     """A value as JSON has it: objects as Keras' {"class_name", "config"}, arrays as lists."""
     if isinstance(value, Described) and not value.is_own:
-        value.refuse_overridden(*value.computed)
         return value.to_dict()
     if hasattr(value, "dtype") and hasattr(value, "tolist"):
         return value.tolist()
@@ -89,7 +88,6 @@ class Described:
 
     class_name = None
     is_own = False      # of a class that the program wrote and the library calls
-    computed = ()       # methods that the library's models do not call, whose overriding is refused
     field_names = ()
 
     def __init__(self, *args, **kwargs):
@@ -113,16 +111,6 @@ class Described:
         below = cls.__mro__[:next((i for i, kind in enumerate(cls.__mro__)
                                    if "description" in vars(kind)), 0)]
         return [name for name in names if any(name in vars(kind) for kind in below)]
-
-    @classmethod
-    def refuse_overridden(cls, *names):
-        """The library computes these, and would not call the program's."""
-        found = cls.overridden(*names)
-        if found:
-            raise NotImplementedError(
-                "%s overrides %s of %s, which the library computes: subclass the base class, and "
-                "hold the %s as an attribute" % (cls.__name__, " and ".join(found), cls.class_name,
-                                                 cls.class_name))
 
     def to_dict(self):
         """Keras' {"class_name", "config"}."""

@@ -8,6 +8,7 @@ import weakref
 from ._library import lib, struct
 from .devices import find as _find_device
 from ._models import Model, Sequential
+from ._own import Resolving
 from ._symbols import set_extents
 from .optimizers import Optimizer
 from .saving import custom_object_scope, in_scope
@@ -51,10 +52,16 @@ def load(path, compile: bool = True, device=None, input_shapes=None) -> Model:
     input_shapes: of .onnx and .tflite files, extents of inputs that these leave open: for each
     input all of its shape, None where it stays open: [(None, 3, 48, 320)]
     """
+    with Resolving() as resolving:
+        made = _loaded(path, compile, device, input_shapes)
+    resolving.keep_with(made, _every_layer(made))
+    return _named(made)
+
+
+def _loaded(path, compile, device, input_shapes):
     if compile and os.fspath(path).endswith((".keras", ".h5", ".hdf5")):
         try:
-            return _named(_compiled(Model._of(lib.cornu_model_load_compiled(
-                path, _find_device(device)))))
+            return _compiled(Model._of(lib.cornu_model_load_compiled(path, _find_device(device))))
         except NotImplementedError:
             pass        # it was not compiled, or with something that the library does not have
     config = struct("CornuLoadConfig", path=os.fspath(path))
@@ -67,7 +74,7 @@ def load(path, compile: bool = True, device=None, input_shapes=None) -> Model:
         row = [0] * rank
         set_extents(row, shape or ())
         config.input_shapes[i * rank:(i + 1) * rank] = row
-    return _named(Model._of(lib.cornu_model_load_from(ctypes.byref(config))))
+    return Model._of(lib.cornu_model_load_from(ctypes.byref(config)))
 
 
 def _compiled(model):
@@ -87,13 +94,18 @@ def load_model(filepath, custom_objects=None, compile: bool = True, safe_mode: b
 
 def model_from_json(json_string: str, custom_objects=None) -> Model:
     """An uncompiled model of this architecture, Keras' JSON."""
-    with custom_object_scope(custom_objects):
-        return _named(Model._of(lib.cornu_model_from_json(json_string)))
+    with custom_object_scope(custom_objects), Resolving() as resolving:
+        made = Model._of(lib.cornu_model_from_json(json_string))
+        resolving.keep_with(made, _every_layer(made))
+        return _named(made)
 
 
 def clone_model(model: Model) -> Model:
     """An uncompiled model of the same architecture with weights of its own."""
-    return Model._of(lib.cornu_model_clone(model.pointer))
+    with Resolving(live=True) as resolving:
+        made = Model._of(lib.cornu_model_clone(model.pointer))
+    resolving.keep_with(made, _every_layer(made))
+    return made
 
 
 def pickled(model):

@@ -7,16 +7,21 @@ fails the call of the library that it is in, and is raised in its place.
 
 import ctypes
 import inspect
+import json
+import threading
+import warnings
+import weakref
 
 import numpy as np
 
 from ._arrays import dtype_number, shape_of
+from ._calls import same_rank
 from ._functions import Borrowed
 from ._library import lib, struct
 from ._metric_parts import BUILD, Part, build_parts, lent
 from ._operators import operate
-from ._ranks import same_rank
 from ._values import Recording, Value
+from .saving import own_object, record_of
 
 _POINTER, _STATUS = ctypes.c_void_p, lib.type("u32")
 _POINTERS = ctypes.POINTER(_POINTER)
@@ -326,7 +331,14 @@ class Objects:
     def __init__(self, owner=None):
         self.owner, self._made, self._kept, self._lent = owner, [], [], 0
 
-    def _add(self, made, kept):
+    def _add(self, made, kept, of=None):
+        text = None if of is None else record_of(of)
+        if text is not None:
+            at = made if isinstance(made, ctypes.Structure) else \
+                lib.type("CornuMetric").from_address(made)
+            text = text.encode("utf-8")
+            at.record = text
+            kept, _live[text] = (kept, text), of
         self._made.append(ctypes.addressof(made) if isinstance(made, ctypes.Structure) else made)
         self._kept.append((made, kept))
         return {"class_name": "__own__", "config": len(self._made) - 1}
@@ -334,22 +346,22 @@ class Objects:
     def loss(self, loss):
         """A function of (y_true, y_pred), or a loss that defines `call` or `__call__`."""
         if getattr(loss, "reduces", False):
-            return self._add(*_loss(loss, loss.name, self.owner, cast=False, ranks=False))
+            return self._add(*_loss(loss, loss.name, self.owner, cast=False, ranks=False), loss)
         if getattr(loss, "is_own", False):
             return self._add(*_loss(loss.call, loss.name, self.owner, ranks=False,
-                                    reduction=_reduction(loss)))
-        return self._add(*_loss(loss, name_of(loss), self.owner))
+                                    reduction=_reduction(loss)), loss)
+        return self._add(*_loss(loss, name_of(loss), self.owner), loss)
 
     def metric(self, metric):
         """A function of (y_true, y_pred), or a metric that defines `update_state`."""
         if getattr(metric, "is_own", False):
-            return self._add(*_metric(metric, self.owner))
+            return self._add(*_metric(metric, self.owner), metric)
         made, bridge = _loss(metric, name_of(metric), self.owner, cast=False, ranks=False)
         address = lib.cornu_loss_metric(name_of(metric), ctypes.addressof(made))
-        return self._add(address, (made, bridge))
+        return self._add(address, (made, bridge), metric)
 
     def schedule(self, schedule):
-        return self._add(*_schedule(schedule, self.owner))
+        return self._add(*_schedule(schedule, self.owner), schedule)
 
     def rule(self, field, rule):
         """Of a layer's argument of that name, which ends in initializer, …"""
@@ -357,7 +369,7 @@ class Objects:
         if kind not in _RULES:
             raise TypeError("%s is %r, expected a name or an object of this package"
                             % (field, rule))
-        return self._add(*_RULES[kind](rule, self.owner))
+        return self._add(*_RULES[kind](rule, self.owner), rule)
 
     def layer(self, layer):
         """One that a layer wraps, which references it."""
@@ -399,6 +411,82 @@ class Objects:
 
 
 _functions_of = {}      # Objects, by the address of the layer with these arguments
+_live = weakref.WeakValueDictionary()   # those that files can name, by what they have there
+
+
+# ---- What files name ----
+
+class Resolving:
+    """Within it the library gets from the program what JSON names and it lacks itself, and what
+    that needs is kept. live: also what this program has made of the same JSON, for copies."""
+
+    def __init__(self, live=False):
+        self._live, self.objects, self.missing = live, Objects(Owner()), []
+
+    def resolve(self, kind, text):
+        record = json.loads(text)
+        found = own_object(record)
+        if found is None and self._live:
+            found = _live.get(json.dumps(record, sort_keys=True).encode("utf-8"))
+        if found is None:
+            name = record["config"] if record["class_name"] == "function" else \
+                record.get("registered_name") or record["class_name"]
+            self.missing.append((kind, name))
+            return None
+        objects = self.objects
+        add = {"loss": objects.loss, "metric": objects.metric, "schedule": objects.schedule}
+        made = add[kind](found) if kind in add else objects.rule(kind, found)
+        return objects._made[made["config"]]
+
+    def __enter__(self):
+        _resolving.append(self)
+        return self
+
+    def __exit__(self, *_):
+        _resolving.remove(self)
+
+    def keep_with(self, model, layers):
+        """What it has given to the library lives as long as the model and the layers."""
+        if self.objects:
+            self.objects.owner.counted = model._owned.counted
+            model._owned.counted.resolved = self.objects
+            for layer in layers:
+                self.objects.keep(layer._layer_pointer())
+        for kind, name in dict.fromkeys(self.missing):
+            warnings.warn("%s: %s the %s %r of the program that saved it, which is not known here: "
+                          "give it in custom_objects, or register it by "
+                          "register_keras_serializable"
+                          % (model.name, _WITHOUT.get(kind, "is not compiled, without"), kind,
+                             name), stacklevel=4)
+
+
+_WITHOUT = {"initializer": "draws no new weights, without",
+            "regularizer": "cannot be trained, without", "constraint": "cannot be trained, without"}
+
+
+class _Stack(threading.local):
+    def __init__(self):
+        self.items = []
+
+    def append(self, item):
+        self.items.append(item)
+
+    def remove(self, item):
+        self.items.remove(item)
+
+
+_resolving = _Stack()
+_RESOLVE = ctypes.CFUNCTYPE(_POINTER, _POINTER, ctypes.c_char_p, ctypes.c_char_p)
+
+
+def _resolve(_, kind, text):
+    if not _resolving.items:
+        return None
+    return _resolving.items[-1].resolve(kind.decode("utf-8"), text.decode("utf-8"))
+
+
+_resolver = guarded(_RESOLVE, _resolve, None)
+lib.cornu_set_resolver(address_of(_resolver), None)
 
 
 def _reduction(loss):

@@ -94,9 +94,9 @@ class StatelessLayer:
         given = [*trainable_variables, *non_trainable_variables]
         made, after = lent(self.name + ".stateless_call",
                            [*self.trainable_variables, *self.non_trainable_variables], given,
-                           lambda: self(*args, **kwargs))
+                           lambda: (self(*args, **kwargs), self.losses if return_losses else []))
         after = after[len(trainable_variables):]
-        return (made, after, list(self._losses)) if return_losses else (made, after)
+        return (made[0], after, made[1]) if return_losses else (made[0], after)
 
 
 class StatelessMetric:
@@ -130,6 +130,8 @@ class StatelessOptimizer:
     @property
     def variables(self):
         """Its variables, in Keras' order: the iteration, the learning rate, the slots."""
+        if self.class_name is None:
+            return [v for v in (self._count, self._rate) if v is not None] + list(self._variables)
         optimizer = self._optimizer()
         addresses = [lib.cornu_optimizer_variable(optimizer, i)
                      for i in range(lib.cornu_optimizer_variable_count(optimizer))]

@@ -9,7 +9,7 @@ import weakref
 import numpy as np
 
 from ._calls import leaves
-from ._functions import Deferred
+from ._functions import Deferred, gradients
 from ._library import lib, struct
 from ._nested import Place, filled, placed
 from ._operators import operate, users_line
@@ -292,7 +292,11 @@ class Stepped:
         y_pred = self(x, training=self._body is None or self._body._training_matters())
         loss = self._loss_of(x, y, y_pred, weight, True)
         self._loss_tracker.update_state(loss, sample_weight=float(_rows(x)))
-        lib.cornu_step_minimize(step().address, None, step().value(loss).pointer)
+        if self.optimizer.is_own:
+            variables = self.trainable_weights
+            self.optimizer.apply(gradients(loss, variables), variables)
+        else:
+            lib.cornu_step_minimize(step().address, None, step().value(loss).pointer)
         return self.compute_metrics(x, y, y_pred, sample_weight=weight)
 
     def test_step(self, data):
@@ -318,7 +322,7 @@ class Stepped:
                range(lib.cornu_model_output_count(self.pointer))):
             total = Value(self._compute(lib.cornu_step_compute_loss, y, y_pred, sample_weight),
                           recording)
-        for loss in recording.losses:
+        for loss in [*recording.losses, *self._weight_losses()]:
             total = loss if total is None else total + loss
         if total is None:
             raise ValueError("%s: compiled without loss; override compute_loss, or compile with "
@@ -383,15 +387,16 @@ class Stepped:
     def _overrides(self, *names):
         return any(getattr(type(self), name) is not getattr(Stepped, name) for name in names)
 
-    def _make_step(self, no_optimizer, no_loss=False):
+    def _make_step(self, no_optimizer, no_loss=False, own_optimizer=False):
         """The own step of a subclass that has one, or of a model that trains by what its layers add
-        to the loss, without labels; else None."""
-        common = self._overrides("compute_loss", "compute_metrics") or no_loss
+        to the loss, without labels, or by an optimizer of the program's; else None."""
+        common = self._overrides("compute_loss", "compute_metrics") or no_loss or own_optimizer
         train, test = self._overrides("train_step"), self._overrides("test_step")
         predict = self._overrides("predict_step")
         if not (common or train or test or predict):
             return None
-        return OwnStep(self, train or common, test or common, predict, train and no_optimizer)
+        return OwnStep(self, train or common, test or common, predict,
+                       train and no_optimizer or own_optimizer)
 
 
 def _rows(x):

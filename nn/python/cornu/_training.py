@@ -91,10 +91,11 @@ class Trained(Stepped):
             return
         given = {key: value for key, value in locals().items() if key not in ("self", "__class__")}
         own = Objects(Owner(self._owned.counted) if self.pointer else None)
+        own_optimizer = getattr(optimizer, "is_own", False)
         no_optimizer = optimizer is None or isinstance(optimizer, _Usual) or self._trains_parts
         optimizer = "rmsprop" if optimizer is None else optimizer
         with Collecting(own.schedule):
-            optimizer_config = plain(optimizer)
+            optimizer_config = "sgd" if own_optimizer else plain(optimizer)
         config = {"optimizer": optimizer_config, "loss": plain(own.walk(loss, own.loss)),
                   "loss_weights": plain(loss_weights),
                   "metrics": plain(own.walk(metrics, own.metric)),
@@ -103,9 +104,7 @@ class Trained(Stepped):
                   "steps_per_execution": int(steps_per_execution), "jit_compile": jit_compile,
                   "auto_scale_loss": bool(auto_scale_loss), "gradient_norm": bool(gradient_norm),
                   "debug_nans": bool(debug_nans)}
-        if isinstance(optimizer, Optimizer) and not self._overrides("train_step"):
-            optimizer.refuse_overridden("apply", "apply_gradients")
-        step = self._make_step(no_optimizer, loss is None)
+        step = self._make_step(no_optimizer, loss is None, own_optimizer)
         with own:
             self._compile(config, device, step)
         self._owned.counted.own = own, step     # which live as long as the library's model

@@ -8,6 +8,7 @@ import weakref
 import numpy as np
 
 from ._arrays import Borrowed, shape_of
+from ._functions import function
 from ._library import Owned, lib
 from ._operators import operate
 from ._stateless import StatelessLayer
@@ -41,6 +42,12 @@ class Weight(Readable):
     @property
     def name(self):
         return self.path.rpartition("/")[2]
+
+    @property
+    def regularizer_at(self):
+        """The library's regularizer, whose kind is 0 where there is none."""
+        at = self._address + type(self._weight).regularizer.offset
+        return lib.type("CornuRegularizer").from_address(at)
 
     @property
     def shape(self):
@@ -188,12 +195,31 @@ class Weighted(StatelessLayer):
 
     _is_traced = False  # a layer of the library's
     _waits = False      # which wraps layers of the program's own
-    _losses = ()        # of the last call in a function or under a tape
+    _losses = ()        # what layers added in the last call
 
     @property
     def losses(self):
-        """In a function: what regularizers and layers add to the loss, of the last call."""
-        return list(self._losses)
+        """Scalars: what layers added in the last call, in sum, and the penalty of each regularizer
+        of a trainable weight; in a function or a step recorded tensors."""
+        added = [loss for loss in self._losses
+                 if current() is getattr(loss, "recording", None)]
+        return added + self._weight_losses()
+
+    def _weight_losses(self):
+        if tracing() is not None:
+            return []
+        given = [w._address for w in self.trainable_weights if w.regularizer_at.kind]
+        return self._penalties(given) if given else []
+
+    @function
+    def _penalties(self, addresses):
+        made, recording = [], current()
+        of = {weight._address: weight for weight in self.weights}
+        for address in addresses:
+            regularizer = ctypes.addressof(of[address].regularizer_at)
+            value = of[address]._read(recording)
+            made.append(Value(lib.cornu_regularizer_call(regularizer, value.pointer), recording))
+        return made
 
     @property
     def variables(self):

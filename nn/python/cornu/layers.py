@@ -16,7 +16,7 @@ from ._symbols import Tensor, find_tensor, input_tensor as Input
 from ._extended import Extended, overrides
 from ._lambda import Lambda, Wrapper
 from ._open_layers import base_for
-from ._own import Objects, is_own, name_of
+from ._own import Objects, Resolving, is_own, name_of
 from ._traced import Layer, made_of_config
 from ._traces import tracing
 from ._wrappers import Wraps, layer_fields
@@ -132,7 +132,7 @@ class BuiltIn(Described, Layer):
         if self._passes_objects():
             text = {"class_name": self.class_name, "config": plain(self._own_arguments(own))}
         try:
-            with own:
+            with own, Resolving(live=True) as resolving:
                 address = lib.cornu_layer_from_json(json.dumps(text or self.to_dict()))
         except CornuError:
             missing = [f["name"] for f in self.description["fields"]
@@ -144,6 +144,7 @@ class BuiltIn(Described, Layer):
         self._owned = Owned(address, lib.cornu_layer_free)
         by_address[self._owned.address] = self
         own.keep(address, new=True)
+        resolving.objects.keep(address)
 
     @classmethod
     def _view(cls, address, owner):

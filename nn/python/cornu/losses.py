@@ -7,11 +7,10 @@ arrays at once, and are recorded in a cornu.function.
 
 import json
 
-from ._calls import call_loss
+from ._calls import call_loss, same_rank
 from ._described import Described, described, make_classes, snake_case, unique_name
 from ._library import Owned, arguments, lib
 from ._operators import operate, users_line
-from ._ranks import same_rank
 from ._surface.missing import add_aliases, getter
 from ._surface.registry import add_registry
 from ._symbols import Tensor, find_tensor

@@ -80,7 +80,7 @@ def get_registered_object(name, custom_objects=None, module_objects=None):
 
 def _record(obj):
     cls = type(obj)
-    if isinstance(obj, Described) and cls not in _names and obj.class_name:
+    if isinstance(obj, Described) and cls not in _names and obj.class_name and not obj.is_own:
         module = cls.__module__.partition(".")[2]
         return {"module": ".".join(filter(None, ("keras", module))), "class_name": obj.class_name,
                 "config": obj.get_config(), "registered_name": None}
@@ -107,11 +107,33 @@ def serialize_keras_object(obj):
     if getattr(obj, "_cornu_name", None):
         return obj._cornu_name
     if inspect.isfunction(obj):
-        return {"module": obj.__module__, "class_name": "function", "config": obj.__name__,
-                "registered_name": get_registered_name(obj)}
+        return {"module": obj.__module__, "class_name": "function",
+                "config": get_registered_name(obj), "registered_name": "function"}
     if hasattr(obj, "get_config"):
         return _record(obj)
     raise TypeError("serialize_keras_object: %r has no get_config" % (obj,))
+
+
+def record_of(obj):
+    """What files have of an object of a class, or of a function, of the program's: JSON as above;
+    None for what has no name there, as a lambda, or no get_config."""
+    if getattr(obj, "__name__", None) == "<lambda>":
+        return None
+    try:
+        return json.dumps(serialize_keras_object(obj), sort_keys=True)
+    except (TypeError, NotImplementedError):
+        return None
+
+
+def own_object(record):
+    """The object of such JSON, of a class or a function that the program has named; else None."""
+    name = record["config"] if record["class_name"] == "function" else record["class_name"]
+    for known in (record.get("registered_name"), name):
+        if isinstance(known, str) and get_registered_object(known) is not None:
+            return deserialize_keras_object(record)
+    wrapped = record["config"].get("fn") if isinstance(record["config"], dict) else None
+    named = isinstance(wrapped, dict) and own_object(wrapped) is not None
+    return deserialize_keras_object(record) if named else None
 
 
 def _find(config, custom_objects):

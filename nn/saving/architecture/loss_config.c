@@ -8,9 +8,15 @@
 
 /* ---- Writing ---- */
 
+json_t *cornu__record_to_json(const char *record)
+{
+    return cornu__json_parse(record, strlen(record), CORNU_ARCHITECTURE_DEPTH);
+}
+
 json_t *cornu__loss_to_json(const CornuLoss *loss)
 {
     if (!loss) return json_null();
+    if (!loss->kind) return cornu__record_to_json(loss->record);
     json_t *config = json_pack("{s:s}", "name", loss->name);
     config = cornu__fields_to_json(NULL, loss->kind->fields, loss->config, config);
     return cornu__json_object("keras.losses", loss->kind->class_name, config);
@@ -33,6 +39,7 @@ static bool is_loss(const CornuSerializableClass *kind)
 json_t *cornu__metric_to_json(const CornuMetric *metric)
 {
     const CornuSerializableClass *kind = metric->kind;
+    if (!kind) return cornu__record_to_json(metric->record);
     const bool wraps = is_loss(kind);
     if (!kind->class_name) return json_string(metric->name);
     json_t *config = json_pack("{s:s, s:s}", "name", metric->name, "dtype", dtype_of(metric));
@@ -143,8 +150,11 @@ static void *make_object(const CornuSerializableTable *table, const CornuSeriali
     return cornu__null();
 }
 
-static void *foreign(const CornuSerializableTable *table, const char *name)
+/* An object of the program's for what is none of the library's. */
+static void *foreign(const CornuSerializableTable *table, const json_t *value, const char *name)
 {
+    void *made = cornu__resolve(table->word, value);
+    if (made || cornu_error_pending()) return made;
     return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "the %s \"%.60s\" is none of Keras' that Cornu "
                             "has; load the model by cornu_model_load, and compile it with another "
                             "or your own", table->word, name);
@@ -166,7 +176,7 @@ static const CornuSerializableClass *class_of(const CornuSerializableTable *tabl
     const CornuSerializableClass *kind = find(table, name);
     if (table == &cornu__metrics && (!kind || !strcmp(name, "cosine_similarity")))
         kind = find(&cornu__losses, name);
-    return kind ? kind : foreign(table, name);
+    return kind;
 }
 
 /* The name of a function, {"class_name": "function", "config": its name}, or NULL. */
@@ -185,10 +195,15 @@ static void *read_object(const CornuSerializableTable *table, const json_t *valu
     const char   *class_name = json_string_value(json_object_get(value, "class_name"));
     const json_t *config = json_object_get(value, "config");
     const char   *name = json_string_value(value), *function = function_name(value);
-    if (name) return find(table, name) ? usual(name) : foreign(table, name);
+    if (!function && cornu__is_of_program(value)) {
+        void *made = cornu__resolve(table->word, value);
+        if (made || cornu_error_pending()) return made;
+    }
+    if (name) return find(table, name) ? usual(name) : foreign(table, value, name);
     if (function) {
         const CornuSerializableClass *of = class_of(table, function);
-        return !of ? NULL : find(table, function) == of ? usual(function)
+        return !of ? foreign(table, value, function)
+                   : find(table, function) == of ? usual(function)
                                                         : make_object(table, of, NULL);
     }
     if (!class_name || !json_is_object(config))
@@ -196,8 +211,9 @@ static void *read_object(const CornuSerializableTable *table, const json_t *valu
                                 "and config", table->word);
     const CornuSerializableClass *kind = cornu__serializable_class(table, class_name);
     const char *wrapped = function_name(json_object_get(config, "fn"));
-    if (!kind && wrapped && !(kind = class_of(table, wrapped))) return NULL;
-    return kind ? make_object(table, kind, config) : foreign(table, class_name);
+    if (!kind && wrapped) kind = class_of(table, wrapped);
+    return kind ? make_object(table, kind, config)
+                : foreign(table, value, wrapped ? wrapped : class_name);
 }
 
 static void *usual_loss(const char *name) { return cornu_loss(name); }

@@ -51,9 +51,7 @@ json_t *cornu__model_to_json(const CornuModel *model, const CornuPolicy *usual)
 
 static bool is_function(const CornuField *field, const void *at)
 {
-    if (field->kind == CORNU_FIELD_INITIALIZER) return ((const CornuInitializer *)at)->call;
-    if (field->kind == CORNU_FIELD_REGULARIZER) return ((const CornuRegularizer *)at)->call;
-    return field->kind == CORNU_FIELD_CONSTRAINT && ((const CornuConstraint *)at)->call;
+    return field->kind->family && cornu__weight_rule_is_unnamed(field->kind->family, at);
 }
 
 /* ---- Traced layers: beside what Keras writes of a class, its weights and graphs ---- */
@@ -110,9 +108,9 @@ static CornuStatus check_functions(const CornuLayer *layer)
     const char *config = cornu__config(layer);
     for (const CornuField *field = cornu__keras_class(layer)->fields; field && field->name; field++)
         if (is_function(field, config + field->offset))
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s is a function, with which a model "
-                               "can be neither saved nor cloned; cornu_model_save_weights saves "
-                               "its weights",
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s is a function without a name for "
+                               "files, with which a model can be neither saved nor cloned; "
+                               "cornu_model_save_weights saves its weights",
                                cornu_layer_name(layer), field->name);
     return CORNU_OK;
 }

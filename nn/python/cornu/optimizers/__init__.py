@@ -15,6 +15,7 @@ from .._surface.missing import getter
 from .._surface.registry import add_registry
 from ..errors import ArgumentError
 from . import schedules
+from .own import OfEach, OwnUpdates
 
 
 class ByHand(StatelessOptimizer):
@@ -41,6 +42,8 @@ class ByHand(StatelessOptimizer):
         variables = list(variables)
         if not variables:
             raise ValueError("%s: there are no variables to train" % self.class_name)
+        if self.class_name is None:
+            return self.build_own(variables)
         for variable in variables:
             variable._make_native()
         addresses = [v._native() for v in variables]
@@ -55,7 +58,7 @@ class ByHand(StatelessOptimizer):
             self._own.needs(variable._keeper().counted)
         self._built = list(zip(variables, addresses))
 
-    built = property(lambda self: bool(self._order()))
+    built = property(lambda self: bool(self._trainable or self._order()))
 
     def _order(self):
         """The addresses of the variables that it trains, in its order."""
@@ -75,6 +78,10 @@ class ByHand(StatelessOptimizer):
         grads = list(grads)
         variables = trainable_variables
         variables = list(self._trained() if variables is None else variables)
+        if self.class_name is None:
+            return self.apply_own(grads, variables)
+        if self.overridden("update_step"):
+            return self.apply_each(grads, variables)
         if len(grads) != len(variables):
             raise ValueError("%s.apply: %d gradients are given for %d variables; in %s"
                              % (self.class_name, len(grads), len(variables), users_line()))
@@ -151,6 +158,10 @@ class ByHand(StatelessOptimizer):
     @property
     def iterations(self):
         """The number of steps, an array; in a function a recorded tensor."""
+        if self._count is not None:
+            return self._count.value
+        if self._each:
+            return next(iter(self._each.values())).iterations
         variable = lib.cornu_optimizer_iteration(self._optimizer()) if self.built else None
         if not variable:
             return np.zeros((), "int64")
@@ -166,12 +177,25 @@ def _lent(array):
     return Lent().array(array)
 
 
-class Optimizer(ByHand, Described):
-    """The base of all optimizers."""
+class Optimizer(ByHand, OwnUpdates, Described):
+    """The base of all optimizers. Your own define update_step(gradient, variable, learning_rate),
+    which assigns the variable, and build(variables), which calls super().build and adds variables;
+    or apply(grads, trainable_variables)."""
 
     _model = None        # a weak reference to the model that is compiled with it
     description = {"fields": []}
-    computed = ("update_step",)
+
+    def __init__(self, *args, **kwargs):
+        if self.class_name is None:
+            self._begin_own(*args, **kwargs)
+        else:
+            super().__init__(*args, **kwargs)
+
+    @property
+    def is_own(self):
+        """Of a class of the program's, or of the library's with methods of the program's."""
+        return self.class_name is None or \
+            bool(self.overridden("update_step", "apply", "apply_gradients"))
 
     @classmethod
     def _of(cls, name):
@@ -196,6 +220,8 @@ class Optimizer(ByHand, Described):
     def learning_rate(self):
         """The rate of the next step, once compiled; before, the argument. It can be set, unless
         there is a schedule."""
+        if self._rate is not None:
+            return float(self._rate.numpy())
         if not self._pointer():
             return self._config.get("learning_rate", self._usual("learning_rate"))
         rate = ctypes.c_double()
@@ -204,6 +230,10 @@ class Optimizer(ByHand, Described):
 
     @learning_rate.setter
     def learning_rate(self, value):
+        if self._rate is not None:
+            self._rate.assign(float(value))
+        for each in (self._each or {}).values():
+            each.learning_rate = value
         if self._pointer():
             lib.cornu_optimizer_set_learning_rate(self._pointer(), float(value))
         self._config["learning_rate"] = plain(value)
@@ -222,7 +252,7 @@ class LossScaleOptimizer(Optimizer):
 
 
 __all__ = ["Optimizer", "LossScaleOptimizer", "schedules"]
-__all__ += make_classes("optimizers", Optimizer, globals())
+__all__ += make_classes("optimizers", Optimizer, globals(), lambda entry: (OfEach,))
 __all__ += add_registry("optimizers", Optimizer, globals())
 
 from . import legacy    # noqa: E402, which has the classes above

@@ -1,0 +1,211 @@
+"""Losses, metrics, schedules and rules of weights of the program's own in files: with their names,
+without them, in C, and in Keras."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+import warnings
+
+import numpy as np
+
+import cornu
+
+X = np.random.default_rng(0).normal(size=(8, 3)).astype("float32")
+Y = np.random.default_rng(1).normal(size=(8, 2)).astype("float32")
+
+
+def parts(keras):
+    """Functions and classes by their names, for Keras and Cornu alike."""
+    ops = keras.ops
+
+    def distance(y_true, y_pred):
+        return ops.mean(ops.abs(y_true - y_pred), axis=-1)
+
+    class Scaled(keras.losses.Loss):
+        def __init__(self, by=2.0, name="scaled", reduction="sum_over_batch_size"):
+            super().__init__(name=name, reduction=reduction)
+            self.by = by
+
+        def call(self, y_true, y_pred):
+            return self.by * ops.mean(ops.square(y_true - y_pred), axis=-1)
+
+        def get_config(self):
+            return {**super().get_config(), "by": self.by}
+
+    class MeanSquaredError(keras.metrics.MeanSquaredError):
+        """Of the name of one of the library's."""
+
+        def update_state(self, y_true, y_pred, sample_weight=None):
+            return super().update_state(y_true, y_pred * 2.0, sample_weight)
+
+    class Decay(keras.optimizers.schedules.LearningRateSchedule):
+        def __init__(self, rate):
+            self.rate = rate
+
+        def __call__(self, step):
+            return self.rate / (1.0 + ops.cast(step, "float32"))
+
+        def get_config(self):
+            return {"rate": self.rate}
+
+    def halves(shape, dtype=None):
+        return np.full(shape, 0.5, "float32")
+
+    class Penalty(keras.regularizers.Regularizer):
+        def __init__(self, by):
+            self.by = by
+
+        def __call__(self, x):
+            return self.by * ops.sum(ops.square(x))
+
+        def get_config(self):
+            return {"by": self.by}
+
+    def bounded(w):
+        return ops.clip(w, -0.5, 0.5)
+
+    return {each.__name__: each for each in (distance, Scaled, MeanSquaredError, Decay, halves,
+                                             Penalty, bounded)}
+
+
+def model_of(keras, named, rules=True, own=True):
+    """A compiled model that has been trained a little."""
+    x = keras.Input((3,))
+    given = {"kernel_initializer": named["halves"], "kernel_regularizer": named["Penalty"](0.25),
+             "kernel_constraint": named["bounded"]} if rules else {}
+    model = keras.Model(x, keras.layers.Dense(2, **given)(x))
+    if not rules:
+        model.set_weights([np.full((3, 2), 0.25), np.zeros(2)])
+    rate = named["Decay"](0.1) if own else 0.1
+    model.compile(keras.optimizers.SGD(rate, momentum=0.9),
+                  named["Scaled"](3.0) if own else "mse",
+                  metrics=[named["MeanSquaredError"](name="error"), named["distance"]] if own
+                  else None)
+    model.fit(X, Y, epochs=1, verbose=0)
+    return model
+
+
+class Files(unittest.TestCase):
+    def setUp(self):
+        self.named = parts(cornu)
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def saved(self, model, suffix=".keras"):
+        path = os.path.join(self.folder.name, "own" + suffix)
+        try:
+            model.save(path)
+        except NotImplementedError as error:
+            if "hdf5" not in str(error):
+                raise
+            self.skipTest(str(error))
+        return path
+
+    def loaded(self, path, **given):
+        """The model, and what was warned of."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            return cornu.load_model(path, **given), " ".join(str(w.message) for w in caught)
+
+    def test_with_their_names_training_goes_on(self):
+        model = model_of(cornu, self.named)
+        path = self.saved(model)
+        loaded, told = self.loaded(path, custom_objects=self.named)
+        self.assertTrue(loaded.compiled and not told, told)
+        self.assertEqual(loaded.get_compile_config()["loss"]["config"]["by"], 3.0)
+        histories = [m.fit(X, Y, epochs=2, verbose=0).history for m in (model, loaded)]
+        self.assertEqual(*histories)
+        self.assertEqual(set(histories[0]), {"loss", "error", "distance"})
+        np.testing.assert_array_equal(model.get_weights()[0], loaded.get_weights()[0])
+        self.assertEqual(abs(loaded.get_weights()[0]).max(), 0.5)      # bounded
+
+    def test_registered_names(self):
+        register = cornu.saving.register_keras_serializable("own_files")
+        named = {name: register(each) for name, each in self.named.items()}
+        self.addCleanup(lambda: [cornu.saving.get_custom_objects().pop("own_files>" + name)
+                                 for name in named])
+        model = model_of(cornu, named)
+        loaded, told = self.loaded(self.saved(model))
+        self.assertTrue(loaded.compiled and not told, told)
+        self.assertEqual(loaded.evaluate(X, Y, verbose=0), model.evaluate(X, Y, verbose=0))
+
+    def test_without_their_names(self):
+        model = model_of(cornu, self.named, rules=False)
+        loaded, told = self.loaded(self.saved(model))
+        self.assertFalse(loaded.compiled)
+        self.assertRegex(told, "is not compiled, without the schedule 'Decay'.*custom_objects")
+        np.testing.assert_array_equal(loaded.predict(X, verbose=0), model.predict(X, verbose=0))
+        self.assertEqual(self.loaded(self.saved(model), compile=False)[1], "")
+
+    def test_rules_without_their_names(self):
+        model = model_of(cornu, self.named, own=False)
+        for suffix in (".keras", ".safetensors"):
+            loaded, told = self.loaded(self.saved(model, suffix), compile=False)
+            self.assertRegex(told, "draws no new weights, without the initializer 'halves'")
+            self.assertRegex(told, "cannot be trained, without the regularizer 'Penalty'")
+            np.testing.assert_array_equal(loaded.predict(X, verbose=0), model.predict(X, verbose=0))
+            loaded.compile("sgd", "mse")
+            with self.assertRaisesRegex(NotImplementedError, 'regularizer "Penalty" is of the '
+                                        "program that saved the model"):
+                loaded.fit(X, Y, verbose=0)
+            again, _ = self.loaded(self.saved(loaded, suffix), custom_objects=self.named,
+                                   compile=False)       # the names are kept
+            again.compile("sgd", "mse")
+            again.fit(X, Y, verbose=0)
+
+    def test_copies_need_no_names(self):
+        model = model_of(cornu, self.named, own=False)
+        copy = cornu.models.clone_model(model)
+        self.assertEqual(copy.get_weights()[0].tolist(), [[0.5, 0.5]] * 3)
+        copy.compile("sgd", "mse")
+        copy.fit(X, Y, verbose=0)
+        config = model.layers[1].get_config()["kernel_regularizer"]
+        self.assertEqual((config["class_name"], config["config"]), ("Penalty", {"by": 0.25}))
+
+    def test_what_has_no_name(self):
+        x = cornu.Input((3,))
+        model = cornu.Model(x, cornu.layers.Dense(
+            2, kernel_regularizer=lambda w: cornu.ops.sum(w))(x))
+        with self.assertRaisesRegex(NotImplementedError, "kernel_regularizer is a function without "
+                                    "a name for files"):
+            model.to_json()
+
+    def test_c_opens_them(self):
+        compiler, library = shutil.which("cc"), os.environ.get("CORNU_LIBRARY", "")
+        if not compiler or not os.path.isfile(library):
+            self.skipTest("a C compiler, and CORNU_LIBRARY")
+        program = os.path.join(self.folder.name, "predict")
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "predict.c")
+        subprocess.run([compiler, "-std=c11", "-O1", "-o", program, source, library,
+                        "-Wl,-rpath," + os.path.dirname(library)], check=True,
+                       stderr=subprocess.PIPE)
+        model = model_of(cornu, self.named)
+        for suffix in (".safetensors", ".keras"):
+            made = subprocess.run([program, self.saved(model, suffix), str(len(X))], check=True,
+                                  input=X.tobytes(), stdout=subprocess.PIPE).stdout
+            self.assertEqual(made, model.predict(X, verbose=0).tobytes())
+
+    def test_keras_and_back(self):
+        try:
+            import keras
+        except ImportError:
+            self.skipTest("keras")
+        theirs, named = model_of(keras, parts(keras)), parts(keras)
+        ours = model_of(cornu, self.named)
+        read = keras.models.load_model(self.saved(ours), custom_objects=named)
+        np.testing.assert_allclose(read.evaluate(X, Y, verbose=0), ours.evaluate(X, Y, verbose=0),
+                                   rtol=1e-5)
+        path = os.path.join(self.folder.name, "theirs.keras")
+        theirs.save(path)
+        read, told = self.loaded(path, custom_objects=self.named)
+        self.assertEqual(told, "")
+        np.testing.assert_allclose(read.evaluate(X, Y, verbose=0),
+                                   theirs.evaluate(X, Y, verbose=0), rtol=1e-5)
+        np.testing.assert_allclose(read.fit(X, Y, verbose=0).history["loss"],
+                                   theirs.fit(X, Y, verbose=0).history["loss"], rtol=1e-5)
+
+
+if __name__ == "__main__":
+    unittest.main()
