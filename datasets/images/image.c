@@ -248,12 +248,16 @@ static CornuStatus decode(FILE *file, const char *path, uint8_t **pixels, int *w
     return *pixels ? CORNU_OK : unreadable(path);
 }
 
+static CornuStatus check_channels(const char *path, int channels)
+{
+    if (channels == 0 || channels == 1 || channels == 3) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %d channels requested, expected 0, 1 or 3", path,
+                       channels);
+}
+
 /* Reads the image of an open file. */
 static CornuStatus load(FILE *file, const char *path, int channels, CornuArray *image)
 {
-    if (channels != 0 && channels != 1 && channels != 3)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %d channels requested, expected 0, 1 or 3",
-                           path, channels);
     int      width, height, have;
     uint8_t *pixels;
     CORNU__TRY(check_image(file, path, true, &width, &height));
@@ -274,6 +278,7 @@ CornuStatus cornu_image_load(const char *path, int channels, CornuArray *image)
 {
     CORNU__NEED(path);
     CORNU__NEED(image);
+    CORNU__TRY(check_channels(path, channels));
     FILE *file;
     CORNU__TRY(cornu__open_to_read(path, &file));
     const CornuStatus status = load(file, path, channels, image);
@@ -287,6 +292,7 @@ CornuStatus cornu_image_decode(const char *name, const void *bytes, size_t size,
     CORNU__NEED(name);
     CORNU__NEED(bytes);
     CORNU__NEED(image);
+    CORNU__TRY(check_channels(name, channels));
     if (size == 0) return cornu__fail(CORNU_ERR_FORMAT, "%s: has no bytes", name);
     FILE *file = fmemopen((void *)bytes, size, "rb");   /* which does not write */
     if (!file) return cornu__fail(CORNU_ERR_MEMORY, "%s: no memory to read it", name);

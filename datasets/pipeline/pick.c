@@ -26,7 +26,7 @@ static CornuStatus pick_fetch(CornuStage *stage, CornuSample at, void *const *to
         element[pick->from[c]] = to[c];
         first[pick->from[c]] = c;
     }
-    CORNU__TRY(cornu__stage_fetch(stage->source, at, element, valid));
+    CORNU__TRY(cornu__stage_pass(stage, stage->source, at, element, valid));
     for (int c = 0; c < dataset->components && *valid; c++)
         if (first[pick->from[c]] != c)
             memcpy(to[c], to[first[pick->from[c]]], dataset->bytes[c]);
@@ -51,9 +51,9 @@ static void pick_close(CornuStage *stage)
 
 static void pick_free(CornuDataset *dataset) { cornu__release(dataset->own); }
 
-static const CornuDatasetKind pick_kind = { .fetch = pick_fetch, .open = pick_open,
-                                            .close = pick_close, .free = pick_free,
-                                            .by_row = true };
+static const CornuDatasetKind pick_kind = { .name = "pick", .fetch = pick_fetch,
+                                            .open = pick_open, .close = pick_close,
+                                            .free = pick_free, .by_row = true, .of_trims = true };
 
 static CornuStatus check(const CornuDataset *source, const int *components, int count)
 {
@@ -82,6 +82,7 @@ CornuDataset *cornu_dataset_pick_from(CornuDataset *source, const int *component
         pick->from[c] = components[c];
         dataset->type[c] = source->type[components[c]];
         dataset->bytes[c] = source->bytes[components[c]];
+        dataset->open[c] = source->open[components[c]];
     }
     return dataset;
 }

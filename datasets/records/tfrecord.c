@@ -96,7 +96,10 @@ static void records_free(CornuDataset *dataset)
 
 static const CornuDatasetKind records_kind = { .fetch = records_fetch, .open = records_open,
                                                .close = records_close, .free = records_free };
-static const CornuDatasetKind stream_kind = { .fetch = cornu__tfrecord_stream_fetch,
+static const CornuDatasetKind stream_kind = { .fetch = cornu__fetch_in_turn,
+                                              .begin = cornu__tfrecord_stream_begin,
+                                              .next = cornu__tfrecord_stream_next,
+                                              .pass = cornu__tfrecord_stream_pass,
                                               .close = cornu__tfrecord_stream_close,
                                               .free = records_free, .in_order = true };
 

@@ -37,9 +37,11 @@ CornuStatus cornu__tfrecord_element(const CornuTfrecords *records, const unsigne
 CornuStatus cornu__tfrecord_fail(const CornuTfrecords *records, CornuStatus status, int file,
                                  int64_t record, int64_t at);
 
-/* The kind of data sets of compressed files: tfrecord_stream.c. */
-CornuStatus cornu__tfrecord_stream_fetch(CornuStage *stage, CornuSample at, void *const *to,
-                                         int64_t *valid);
+/* Data sets of compressed files, whose records come in turn: tfrecord_stream.c. */
+CornuStatus cornu__tfrecord_stream_begin(CornuStage *stage, int64_t epoch);
+CornuStatus cornu__tfrecord_stream_next(CornuStage *stage, CornuSample at, void *const *to,
+                                        int64_t *valid);
+CornuStatus cornu__tfrecord_stream_pass(CornuStage *stage, CornuSample at, int64_t *count);
 void        cornu__tfrecord_stream_close(CornuStage *stage);
 
 #endif

@@ -16,8 +16,6 @@ typedef struct {
 typedef struct {
     CornuInterleave order;
     File           *files;  /* one for each slot, in the order's turns */
-    CornuSample     next;   /* of the next record */
-    bool            begun, ended;
     unsigned char  *bytes;  /* of a record */
     size_t          space;
 } Reading;
@@ -30,19 +28,20 @@ static void end_pass(Reading *reading)
     cornu__interleave_free(&reading->order);
     reading->files = NULL;
     reading->order = (CornuInterleave){ .slot = NULL };
-    reading->begun = reading->ended = false;
 }
 
-static CornuStatus begin_pass(const CornuTfrecords *records, Reading *reading, int64_t epoch)
+CornuStatus cornu__tfrecord_stream_begin(CornuStage *stage, int64_t epoch)
 {
+    const CornuTfrecords *records = stage->dataset->own;
+    Reading              *reading = stage->own;
+    (void)epoch;
+    if (!reading) reading = stage->own = cornu__allocate(1, sizeof *reading);
+    if (!reading) return CORNU_ERR_MEMORY;
     end_pass(reading);
-    reading->next = (CornuSample){ epoch, 0 };
     CORNU__TRY(cornu__interleave_begin(&reading->order, cornu__inputs_count(records->inputs),
                                        records->cycle, records->block));
     reading->files = cornu__allocate((size_t)reading->order.cycle, sizeof *reading->files);
-    if (!reading->files) return CORNU_ERR_MEMORY;
-    reading->begun = true;
-    return CORNU_OK;
+    return reading->files ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 /* Makes space for `size` bytes; those that are there stay. */
@@ -107,17 +106,12 @@ static CornuStatus read_record(const CornuTfrecords *records, Reading *reading, 
     return read_bytes(reading, &file->stream, *length);
 }
 
-/* The next record of all files, which is passed over unless it is wanted. */
-static CornuStatus next_record(const CornuDataset *dataset, Reading *reading, bool wanted,
-                               void *const *to)
+/* The next record of all files, made an element of unless `to` is NULL; *there: there is one. */
+static CornuStatus next_record(const CornuDataset *dataset, Reading *reading, void *const *to,
+                               bool *there)
 {
     const CornuTfrecords *records = dataset->own;
-    for (;;) {
-        const int number = cornu__interleave_file(&reading->order);
-        if (number < 0) {
-            reading->ended = true;
-            return CORNU_OK;
-        }
+    for (int number; (number = cornu__interleave_file(&reading->order)) >= 0;) {
         File         *file = &reading->files[reading->order.turn];
         const int64_t at = file->open ? file->stream.place : 0;
         int64_t       length;
@@ -126,34 +120,36 @@ static CornuStatus next_record(const CornuDataset *dataset, Reading *reading, bo
             cornu__interleave_ended(&reading->order);
             continue;
         }
-        if (!status && wanted)
+        if (!status && to)
             status = cornu__tfrecord_element(records, reading->bytes, length, dataset, to);
         if (status) return cornu__tfrecord_fail(records, status, number, file->record, at);
         file->record++;
         cornu__interleave_taken(&reading->order);
+        *there = true;
         return CORNU_OK;
     }
+    *there = false;
+    return CORNU_OK;
 }
 
-CornuStatus cornu__tfrecord_stream_fetch(CornuStage *stage, CornuSample at, void *const *to,
-                                         int64_t *valid)
+CornuStatus cornu__tfrecord_stream_next(CornuStage *stage, CornuSample at, void *const *to,
+                                        int64_t *valid)
 {
-    const CornuTfrecords *records = stage->dataset->own;
-    if (!stage->own) stage->own = cornu__allocate(1, sizeof(Reading));
-    Reading *reading = stage->own;
-    if (!reading) return CORNU_ERR_MEMORY;
-    if (!reading->begun || reading->next.epoch != at.epoch || reading->next.index > at.index)
-        CORNU__TRY(begin_pass(records, reading, at.epoch));
-    while (!reading->ended && reading->next.index <= at.index) {
-        const CornuStatus status = next_record(stage->dataset, reading,
-                                               reading->next.index == at.index, to);
-        if (status) {
-            end_pass(reading);   /* the next attempt starts a new pass */
-            return status;
-        }
-        if (!reading->ended) reading->next.index++;
+    bool there = false;
+    (void)at;
+    CORNU__TRY(next_record(stage->dataset, stage->own, to, &there));
+    *valid = there;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__tfrecord_stream_pass(CornuStage *stage, CornuSample at, int64_t *count)
+{
+    bool there = true;
+    (void)at;
+    for (int64_t i = 0; i < *count; i++) {
+        CORNU__TRY(next_record(stage->dataset, stage->own, NULL, &there));
+        if (!there) *count = i;
     }
-    *valid = reading->next.index > at.index;
     return CORNU_OK;
 }
 
