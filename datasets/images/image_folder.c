@@ -39,7 +39,9 @@ static CornuStatus images_fetch(CornuStage *stage, CornuSample at, void *const *
     const CornuImageFile *file = &images->list.files[images->order[images->first + at.index]];
     const CornuType       type = dataset->type[0];
     CornuArray            image;
-    CORNU__TRY(cornu_image_load(file->path, (int)type.shape.extent[2], &image));
+    const int             channels = (int)type.shape.extent[2];
+    CORNU__TRY(type.dtype == CORNU_F32 ? cornu_image_load_f32(file->path, channels, &image)
+                                       : cornu_image_load(file->path, channels, &image));
     const CornuStatus status = cornu_image_resize(image, images->interpolation, images->crop,
                                                   cornu_array_from(to[0], type));
     free(image.data);
@@ -123,7 +125,7 @@ static void set_types(CornuDataset *dataset, const CornuImageFolderConfig *confi
     const int64_t  height = size[0] ? size[0] : 256, width = size[1] ? size[1] : height;
     const int64_t  classes = ((const Images *)dataset->own)->list.class_count;
     dataset->components = 2;
-    dataset->type[0] = cornu_type(CORNU_U8, height, width,
+    dataset->type[0] = cornu_type(config->full_depth ? CORNU_F32 : CORNU_U8, height, width,
                                   config->color_mode == CORNU_COLOR_RGB ? 3 : 1);
     dataset->type[1] = config->label_mode == CORNU_LABELS_INT ? cornu_scalar(CORNU_I32)
                      : config->label_mode == CORNU_LABELS_BINARY ? cornu_type(CORNU_F32, 1)

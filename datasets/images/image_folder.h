@@ -8,7 +8,8 @@
  *                                              .subset = CORNU_SUBSET_TRAINING);
  *     train = cornu_dataset_cache(train);
  *
- * An element is x, u8 (height, width, channels), with pixels 0 to 255, and y, its class. Files are
+ * An element is x, u8 (height, width, channels), with pixels 0 to 255, and y, its class; x is f32 with
+ * .full_depth, such as 0 to 65535 of files of 16 bits, as image.h says. Files are
  * read and decoded each time their element is requested, which allocates memory; a cache after it
  * does that only once, a prefetch in a thread, and cornu_dataset_parallel in several.
  * Source: keras/src/utils/image_dataset_utils.py and dataset_utils.py.
@@ -50,19 +51,19 @@ typedef struct {
     CornuImageInterpolation interpolation;
     bool               follow_links;     /* descend into linked folders */
     bool               crop_to_aspect_ratio; /* else images of another shape are distorted */
+    bool               full_depth;       /* x f32, the numbers of the files; else u8 */
 } CornuImageFolderConfig;
 
 enum { CORNU_MAX_FOLDER_CLASSES = 65536, CORNU_MAX_FOLDER_DEPTH = 32 };
 
 /*
- * Images are the files in a class folder and the folders below it named *.png, *.jpg or *.jpeg in
- * upper or lower case; hidden classes (".git") and other files are skipped. All headers are read
+ * Images are the files in a class folder and the folders below it named *.png, *.jpg, *.jpeg, *.bmp,
+ * *.gif, *.pbm, *.pgm, *.ppm, *.pnm or *.dcm, in upper or lower case; hidden classes (".git") and other files are skipped. All headers are read
  * here, but by one of several processes: it opens the images of its rows alone, when it needs them.
  * NULL and a pending error: CORNU_ERR_DATA if there are no classes or no images, or a named class
  * is missing; CORNU_ERR_FILE if a folder cannot be read; CORNU_ERR_FORMAT, naming the images, if
- * some cannot be read, such as those of more than CORNU_IMAGE_PIXELS pixels, and for *.bmp and
- * *.gif, which Keras reads; CORNU_ERR_ARGUMENT for settings out of range. Damage after the header
- * is reported when the element is requested.
+ * some cannot be read, such as those of more than CORNU_IMAGE_PIXELS pixels; CORNU_ERR_ARGUMENT for
+ * settings out of range. Damage after the header is reported when the element is requested.
  */
 #define cornu_image_folder(...) \
     cornu_image_folder_from(&(CornuImageFolderConfig){ .unset = 0, __VA_ARGS__ })

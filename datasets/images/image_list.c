@@ -125,6 +125,15 @@ static CornuStatus add_file(CornuImageList *list, const char *path, const char *
     return CORNU_OK;
 }
 
+static bool is_image_name(const char *name)
+{
+    static const char *const suffixes[] = { ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pbm",
+                                            ".pgm", ".ppm", ".pnm", ".dcm" };
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (ends_in(name, suffixes[i])) return true;
+    return false;
+}
+
 static CornuStatus visit_file(CornuImageList *list, const char *folder, const char *name,
                               const void *context)
 {
@@ -142,11 +151,7 @@ static CornuStatus visit_file(CornuImageList *list, const char *folder, const ch
         return each(list, path, visit_file, &(Walk){ walk->label, walk->depth + 1,
                                                      walk->follow_links });
     }
-    if (ends_in(name, ".bmp") || ends_in(name, ".gif"))
-        return cornu__fail(CORNU_ERR_FORMAT, "%s: this format is not supported, expected .png, "
-                           ".jpg or .jpeg", path);
-    if (!ends_in(name, ".png") && !ends_in(name, ".jpg") && !ends_in(name, ".jpeg"))
-        return CORNU_OK;
+    if (!is_image_name(name)) return CORNU_OK;
     if (there && !S_ISREG(at.st_mode))
         return cornu__fail(CORNU_ERR_FORMAT, "%s: not a regular file", path);
     return add_file(list, path, folder, walk->label);
@@ -205,7 +210,7 @@ CornuStatus cornu__image_list(CornuImageList *list, const char *directory,
             qsort(list->files + first, (size_t)(list->count - first), sizeof *list->files, by_path);
     }
     if (!list->count)
-        return cornu__fail(CORNU_ERR_DATA, "%s: no images in its %d folders, expected .png, .jpg "
-                           "or .jpeg", directory, list->class_count);
+        return cornu__fail(CORNU_ERR_DATA, "%s: no images in its %d folders, expected .png, .jpg, "
+                           ".jpeg, .bmp, .gif, .pbm, .pgm, .ppm, .pnm or .dcm", directory, list->class_count);
     return check_files(list, directory);
 }

@@ -6,13 +6,11 @@
 #include <string.h>
 #include <zlib.h>
 
-/* Of the rows, each after a byte with its filter. */
-enum { MOST_BYTES = 1 << 29, HEADER = 13 };
+#include "../../device/status_internal.h"
+#include "stb_internal.h"
 
-static uint32_t read_u32(const uint8_t *at)
-{
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
+/* Of the rows, each after a byte with its filter. */
+enum { MOST_BYTES = CORNU_IMAGE_BYTES, HEADER = 13 };
 
 /* The channels of an image with this IHDR; 0 if it is not decoded. */
 static int channels_of(const uint8_t *header, int64_t height, int64_t width)
@@ -20,7 +18,7 @@ static int channels_of(const uint8_t *header, int64_t height, int64_t width)
     static const int channels[] = { 1, 0, 3, 0, 2, 0, 4 };   /* by colour type */
     const bool usual = header[8] == 8 && header[9] <= 6 && !header[10] && !header[11] &&
                        !header[12];
-    if (!usual || read_u32(header) != width || read_u32(header + 4) != height) return 0;
+    if (!usual || cornu__be32(header) != width || cornu__be32(header + 4) != height) return 0;
     return channels[header[9]];
 }
 
@@ -93,7 +91,7 @@ static bool inflate_chunks(const uint8_t *at, const uint8_t *end, uint8_t *rows,
     bool     usual = inflateInit(&zlib) == Z_OK, ended = false;
     if (!usual) return false;
     while (usual && !ended && end - at >= 12) {
-        const size_t   length = read_u32(at);
+        const size_t   length = cornu__be32(at);
         const uint8_t *type = at + 4;
         if (length > (size_t)(end - at) - 12) break;
         const bool is_data = !memcmp(type, "IDAT", 4);
@@ -136,3 +134,67 @@ uint8_t *cornu__png_decode(const uint8_t *file, size_t size, int64_t height, int
     free(pixels);
     return NULL;
 }
+
+/* ---- The format ---- */
+
+static bool is_png(const uint8_t *bytes, size_t size)
+{
+    return size >= 8 && !memcmp(bytes, "\x89PNG\r\n\x1a\n", 8);
+}
+
+enum { SIGNATURE = 8, AROUND = 12 };   /* bytes: around a chunk's data length, name, checksum */
+
+/* The orientation, if a chunk before the image's data has it. */
+static int orientation_of(const CornuImageBytes *file)
+{
+    for (size_t at = SIGNATURE; file->size - at >= AROUND;) {
+        const uint8_t *chunk = file->bytes + at;
+        const size_t   length = cornu__be32(chunk);
+        if (length > file->size - at - AROUND || !memcmp(chunk + 4, "IDAT", 4)) break;
+        if (!memcmp(chunk + 4, "eXIf", 4)) return cornu__exif_orientation(chunk + 8, length);
+        at += AROUND + length;
+    }
+    return 1;
+}
+
+/* Checks the checksum of each chunk, which the decoder ignores. Source: section 5.3. */
+static CornuStatus check_chunks(const CornuImageBytes *file)
+{
+    for (size_t at = SIGNATURE; file->size - at >= AROUND;) {
+        const uint8_t *chunk = file->bytes + at;
+        const size_t   length = cornu__be32(chunk), left = file->size - at - AROUND;
+        const char    *name = (const char *)chunk + 4;
+        if (length > left)
+            return cornu__image_damaged(file, &cornu__png_format, at, "chunk %.4s has %zu bytes, "
+                                        "the file ends after %zu", name, length, left);
+        if (crc32(crc32(0, chunk + 4, 4), chunk + 8, (uInt)length) !=
+            cornu__be32(chunk + 8 + length))
+            return cornu__image_damaged(file, &cornu__png_format, at, "wrong checksum of chunk "
+                                        "%.4s", name);
+        if (!memcmp(name, "IEND", 4)) return CORNU_OK;
+        at += AROUND + length;
+    }
+    return cornu__image_damaged(file, &cornu__png_format, file->size, "the file ends before chunk "
+                                "IEND");
+}
+
+static CornuStatus read_header(const CornuImageBytes *file, CornuImageHeader *header)
+{
+    CORNU__TRY(cornu__stb_header(file, &cornu__png_format, header));
+    header->orientation = orientation_of(file);
+    return CORNU_OK;
+}
+
+static CornuStatus decode(const CornuImageBytes *file, const CornuImageHeader *header, bool full,
+                          CornuArray *image)
+{
+    int channels;
+    CORNU__TRY(check_chunks(file));
+    uint8_t *pixels = cornu__png_decode(file->bytes, file->size, header->height, header->width,
+                                        &channels);
+    if (!pixels) return cornu__stb_decode(file, &cornu__png_format, header, full, image);
+    *image = cornu_array(pixels, CORNU_U8, header->height, header->width, channels);
+    return CORNU_OK;
+}
+
+const CornuImageFormat cornu__png_format = { "PNG", is_png, read_header, decode };

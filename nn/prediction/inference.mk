@@ -20,7 +20,7 @@ OPERATIONS       =
 # they need comes with them.
 inference_files = $(filter device/%.c tensor/%.c nn/config/% nn/fields/% nn/layers/% nn/weights/% \
                       nn/model/% nn/prediction/% nn/saving/% nn/formats/safetensors.c nn/training/evaluate.c \
-                      datasets/images/image.c datasets/mnist/digit.c, $(sources))
+                      datasets/images/image.c datasets/images/image_resize.c datasets/mnist/digit.c, $(sources))
 inference_lacks = adapt_from adapted dataset_layer compile_(step_)?from evaluate_from \
                   device_(set_mesh|shard_fully) (fully_sharded|(data|model|pipeline)_parallel)_from \
                   default_layout set_distribution strategy_ keras_to_tpu_model own_objects graph_set_sequential error_raise \

@@ -130,6 +130,11 @@ static bool image_null(void)
     return failed(cornu_image_load(NULL, 3, &a));
 }
 
+static bool image_info_null(void)
+{
+    return failed(cornu_image_info("a.png", NULL));
+}
+
 static bool image_channels(void)
 {
     CornuArray a;
@@ -231,6 +236,7 @@ static const Misuse misuses[] = {
     MISUSE(iterator_for_null, "iterator|data set"),
     MISUSE(idx_null, "cornu_idx_load|path"),
     MISUSE(image_null, "cornu_image_load|path"),
+    MISUSE(image_info_null, "cornu_image_info|info"),
     MISUSE(image_channels, "channels|9"),
     MISUSE(image_folder_null, "directory"),
     MISUSE(image_folder_size, "image_size|-1"),

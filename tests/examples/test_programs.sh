@@ -441,9 +441,9 @@ printf "$png" >short.png
 printf 'GIF89a not a picture' >gif.png
 : >empty.png
 refuses 1 'absent.png: cannot be opened: No such file' predict a.safetensors absent.png
-for file in short gif empty; do
-    refuses 1 "$file.png: not a readable PNG or JPEG image" predict a.safetensors $file.png
-done
+refuses 1 'short.png: not a readable PNG image' predict a.safetensors short.png
+refuses 1 'gif.png: a damaged GIF image, byte 20' predict a.safetensors gif.png
+refuses 1 'empty.png: not a readable image, expected one of PNG' predict a.safetensors empty.png
 refuses 1 'expected one of .safetensors' predict short.png a.safetensors
 if [ -n "$real" ] && [ -d "$real/digit-images" ]; then
     picture=$(ls "$real"/digit-images/*.png | head -n 1)

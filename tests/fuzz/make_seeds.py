@@ -8,6 +8,7 @@ in it changed.
 Made with Python 3.11, NumPy 2.4, Pillow 13, h5py 3.16, Keras 3.15.
 """
 
+import glob
 import gzip
 import io
 import json
@@ -118,6 +119,9 @@ for name, mode, options in [("grey.png", "L", {}), ("rgb.png", "RGB", {}), ("rgb
 to = io.BytesIO()
 Image.fromarray(np.arange(12, dtype=np.uint16).reshape(3, 4) * 5000).save(to, "PNG")
 seed("image", "deep.png", to.getvalue())
+for path in glob.glob(os.path.join(HERE, "../../golden/image_files/*")):
+    if path.endswith((".bmp", ".gif", ".dcm", ".pgm", ".ppm", ".pbm")) and "long" not in path:
+        seed("image", os.path.basename(path), open(path, "rb").read())
 seed("image", "wide.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 16384, 16384) +
      bytes([8, 6, 0, 0, 0]) + b"\0\0\0\0")
 to = io.BytesIO()

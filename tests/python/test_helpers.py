@@ -75,6 +75,22 @@ class Images(Folder):
         x = cornu.preprocessing.image.smart_resize(np.arange(8.0).reshape(2, 4, 1), (2, 2))
         np.testing.assert_array_equal(x[..., 0], [[1, 2], [5, 6]])    # the centre
 
+    def test_formats_and_channels(self):
+        files = os.path.join(os.path.dirname(__file__), "..", "golden", "image_files")
+        for name, mode, shape, dtype in (
+                ("deep.png", "grayscale", (5, 7), np.uint16), ("deep.png", "rgb", (5, 7, 3), np.uint8),
+                ("palette.gif", "rgb", (5, 7, 3), np.uint8), ("rgb.bmp", "rgba", (5, 7, 4), np.uint8),
+                ("clear.gif", "rgba", (5, 7, 4), np.uint8), ("turned6.jpg", "rgb", (16, 8, 3), np.uint8),
+                ("ct.dcm", "grayscale", (5, 7), np.uint8)):
+            pixels = np.asarray(utils.load_img(os.path.join(files, name), mode))
+            self.assertEqual((pixels.shape, pixels.dtype), (shape, dtype), name)
+        deep = utils.load_img(os.path.join(files, "deep.png"), "grayscale")
+        deep.save(self.path("deep.png"))
+        again = utils.load_img(self.path("deep.png"), "grayscale", (5, 7))
+        self.assertEqual((again.mode, again.size), ("I;16", (7, 5)))
+        np.testing.assert_array_equal(np.asarray(again), np.asarray(deep))
+        np.testing.assert_array_equal(np.asarray(deep.convert("L")), np.asarray(deep) >> 8)
+
     def test_a_file_that_is_no_image(self):
         with open(self.path("x.png"), "w") as file:
             file.write("text")
@@ -467,6 +483,16 @@ class Keras(Datasets):
                         a, b = (np.asarray(k.utils.load_img(path, mode, size, method, keep))
                                 for k in (self.keras, cornu))
                         np.testing.assert_array_equal(a, b, (mode, method, size, keep))
+
+    def test_16_bits(self):
+        if importlib.util.find_spec("PIL") is None:
+            self.skipTest("Pillow")
+        path = os.path.join(os.path.dirname(__file__), "..", "golden", "image_files", "deep.png")
+        for size, method in ((None, "nearest"), ((3, 4), "nearest"), ((3, 4), "bilinear"),
+                             ((9, 8), "bicubic")):
+            a, b = (np.asarray(k.utils.load_img(path, "grayscale", size, method))
+                    for k in (self.keras, cornu))
+            np.testing.assert_array_equal(a, b, (size, method))
 
     def test_folders(self):
         for given in ({"subset": "training"}, {"subset": "validation"}):

@@ -139,6 +139,33 @@ static void test_label_modes_and_grey(void **state)
     cornu_dataset_free(dataset);
 }
 
+/* Files of each format; with .full_depth the numbers of 16 bits, resized without rounding. */
+static void test_formats_and_depths(void **state)
+{
+    (void)state;
+    static const uint8_t deep[] = "P5 2 1 65535\n\x10\x01\x20\x04", bmp[] = "P5 2 1 255\n\x07\x09";
+    files_write(files_path(folder, "deep/one/a.pgm"), deep, sizeof deep - 1);
+    files_write(files_path(folder, "deep/one/b.BMP"), bmp, sizeof bmp - 1);   /* by its content */
+    for (int full = 0; full <= 1; full++) {
+        CornuDataset *dataset = cornu_image_folder(files_path(folder, "deep"), .no_shuffle = true,
+                                                   .color_mode = CORNU_COLOR_GRAYSCALE,
+                                                   .image_size = { 1, 4 }, .full_depth = full);
+        if (!dataset) fail_msg("%s", cornu_error_message());
+        CornuIterator    *iterator = cornu_iterator_begin(dataset, 0);
+        const CornuBatch *batch;
+        assert_int_equal(cornu_dataset_count(dataset), 2);
+        assert_int_equal(cornu_iterator_next(iterator, &batch), CORNU_OK);
+        const void *x = batch->arrays[0].data;
+        if (full) assert_memory_equal(x, ((float[]){ 4097, 5121.75, 7171.25, 8196 }), 16);
+        else assert_memory_equal(x, ((uint8_t[]){ 16, 20, 28, 32 }), 4);
+        assert_int_equal(cornu_iterator_next(iterator, &batch), CORNU_OK);
+        x = batch->arrays[0].data;
+        if (full) assert_memory_equal(x, ((float[]){ 7, 7.5, 8.5, 9 }), 16);
+        cornu_iterator_free(iterator);
+        cornu_dataset_free(dataset);
+    }
+}
+
 static void test_links_are_followed_if_asked(void **state)
 {
     (void)state;
@@ -293,6 +320,7 @@ int main(void)
         cmocka_unit_test(test_classes_by_name),
         cmocka_unit_test(test_subsets_divide_the_files),
         cmocka_unit_test(test_label_modes_and_grey),
+        cmocka_unit_test(test_formats_and_depths),
         cmocka_unit_test(test_links_are_followed_if_asked),
         cmocka_unit_test(test_bad_settings),
         cmocka_unit_test(test_folders_without_images),

@@ -8,7 +8,8 @@ import numpy as np
 from . import images
 from .batches import Dataset
 
-_IMAGES = (".bmp", ".gif", ".jpeg", ".jpg", ".png")
+# Keras' first, then those that the library reads besides.
+_IMAGES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".pbm", ".pgm", ".ppm", ".pnm", ".dcm")
 
 
 def _files(folder, follow_links, endings):
@@ -137,8 +138,6 @@ def image_dataset_from_directory(directory, labels="inferred", label_mode="int",
                                   "supported; crop_to_aspect_ratio is")
 
     def read(path):
-        if path.lower().endswith((".bmp", ".gif")):
-            raise ValueError("%s: images are read from PNG and JPEG files" % path)
         pixels = images.read_image(path, color_mode)
         made = images.smart_resize(pixels, size, interpolation) if crop_to_aspect_ratio else \
             images.resized(pixels, *size, interpolation)

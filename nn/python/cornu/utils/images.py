@@ -1,4 +1,5 @@
-"""Images of files as arrays, without another package: PNG and JPEG are read by the library."""
+"""Images of files as arrays, without another package: the library reads PNG, JPEG, BMP, GIF, PNM and
+DICOM."""
 
 import ctypes
 import os
@@ -8,7 +9,7 @@ import zlib
 import numpy as np
 
 from .._arrays import array_of
-from .._library import lib
+from .._library import lib, struct
 
 # A kernel and its radius in pixels; `antialias` widens it where an image shrinks.
 
@@ -58,10 +59,13 @@ def _nearest(to, start, extent):
 
 
 def _pass(x, axis, to, method, start, extent):
-    """Pillow's pass along an axis: weights of 22 bits, rounded to bytes."""
+    """Pillow's pass along an axis: weights of 22 bits, rounded to bytes, or of doubles for 16 bits."""
     if (x.shape[axis], start) == (to, 0) and extent == to:
         return x
     weights = _weights(x.shape[axis], to, *_PILLOW[method], True, start, extent)
+    if x.dtype == np.uint16:
+        made = np.floor(np.tensordot(weights, x, (1, axis)) + 0.5)
+        return np.moveaxis(np.clip(made, 0, 65535).astype(np.uint16), 0, axis)
     fixed = np.sign(weights) * np.floor(np.abs(weights) * (1 << 22) + 0.5)
     sums = np.tensordot(fixed.astype(np.int64), x.astype(np.int64), (1, axis))
     made = np.clip((sums + (1 << 21)) >> 22, 0, 255).astype(np.uint8)
@@ -69,7 +73,7 @@ def _pass(x, axis, to, method, start, extent):
 
 
 def resized_bytes(x, height, width, method, part=None):
-    """u8 (H, W, C), or a part of it, (top, left, rows, columns), to (height, width, C), as Pillow's
+    """u8 or u16 (H, W, C), or a part of it, (top, left, rows, columns), to (height, width, C), as Pillow's
     Image.resize."""
     top, left, rows, columns = part or (0, 0) + x.shape[:2]
     if method == "nearest":
@@ -101,15 +105,17 @@ _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
 class Image:
-    """An image of 8 bits a channel, in Pillow's words: size (width, height), mode, resize, convert
-    and save; numpy.asarray(image) are its pixels, (H, W) or (H, W, C)."""
+    """An image of 8 bits a channel, or grey of 16 (mode "I;16"), in Pillow's words: size (width,
+    height), mode, resize, convert and save; numpy.asarray(image) are its pixels, (H, W) or
+    (H, W, C)."""
 
     def __init__(self, pixels):
-        self._pixels = np.ascontiguousarray(pixels, np.uint8)
+        deep = np.asarray(pixels).dtype == np.uint16
+        self._pixels = np.ascontiguousarray(pixels, np.uint16 if deep else np.uint8)
 
     @property
     def mode(self):
-        return _MODES[self._pixels.shape[2]]
+        return "I;16" if self._pixels.dtype == np.uint16 else _MODES[self._pixels.shape[2]]
 
     @property
     def size(self):
@@ -119,7 +125,7 @@ class Image:
     height = property(lambda self: self.size[1])
 
     def __array__(self, dtype=None, copy=None):
-        pixels = self._pixels[..., 0] if self.mode == "L" else self._pixels
+        pixels = self._pixels[..., 0] if self._pixels.shape[2] == 1 else self._pixels
         return np.array(pixels, dtype)
 
     def resize(self, size, resample="bicubic"):
@@ -130,6 +136,8 @@ class Image:
         """"L" is grey by the weights of ITU-R 601-2, "RGB" three channels."""
         if mode == self.mode:
             return Image(self._pixels)
+        if self.mode == "I;16":
+            return Image((self._pixels >> 8).astype(np.uint8)).convert(mode)
         if mode == "L":
             r, g, b = (self._pixels[..., i].astype(np.uint32) for i in range(3))
             return Image(((r * 19595 + g * 38470 + b * 7471 + 0x8000) >> 16)[..., None])
@@ -154,9 +162,11 @@ class Image:
     def _repr_png_(self):
         """The bytes of a PNG file, which notebooks show. Source: the PNG specification, 3rd ed."""
         height, width, channels = self._pixels.shape
-        rows = np.zeros((height, width * channels + 1), np.uint8)    # without a filter
-        rows[:, 1:] = self._pixels.reshape(height, -1)
-        header = _binary.pack(">IIBBBBB", width, height, 8, {1: 0, 3: 2, 4: 6}[channels], 0, 0, 0)
+        size = self._pixels.itemsize
+        rows = np.zeros((height, width * channels * size + 1), np.uint8)    # without a filter
+        rows[:, 1:] = self._pixels.astype(">u%d" % size).reshape(height, -1).view(np.uint8)
+        header = _binary.pack(">IIBBBBB", width, height, 8 * size, {1: 0, 3: 2, 4: 6}[channels],
+                              0, 0, 0)
         parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes())), (b"IEND", b""))
         return b"\x89PNG\r\n\x1a\n" + b"".join(
             _binary.pack(">I", len(data)) + kind + data +
@@ -176,17 +186,28 @@ class _Memory:
         lib.free(self._address)
 
 
-_CHANNELS = {"rgb": 3, "grayscale": 1}
-
-
-def read_image(path, color_mode="rgb"):
-    """The pixels of a PNG or JPEG file, u8 (H, W, C)."""
-    if color_mode not in _CHANNELS:
-        raise ValueError("color_mode is %r, expected 'rgb' or 'grayscale'; transparent images are "
-                         "blended with white" % (color_mode,))
+def _read(function, path, channels):
     array = lib.type("CornuArray")()
-    lib.cornu_image_load(path, 3, ctypes.addressof(array))
-    pixels = array_of(array, _Memory(array.data))
+    function(path, channels, ctypes.addressof(array))
+    return array_of(array, _Memory(array.data))
+
+
+_CHANNELS = {"rgb": 3, "grayscale": 1, "rgba": 4}
+
+
+def read_image(path, color_mode="rgb", deep=False):
+    """The pixels of a file, u8 (H, W, C); u16 with `deep` for "grayscale" of a file that is grey and
+    has 16 bits, but DICOM, whose window is shown. "rgb" and "grayscale" blend transparent images
+    with white."""
+    if color_mode not in _CHANNELS:
+        raise ValueError("color_mode is %r, expected 'rgb', 'rgba' or 'grayscale'" % (color_mode,))
+    path = os.fspath(path)
+    if deep and color_mode == "grayscale":
+        info = struct("CornuImageInfo")
+        lib.cornu_image_info(path, ctypes.addressof(info))
+        if info.bits == 16 and info.channels == 1 and info.format != b"DICOM":
+            return _read(lib.cornu_image_load_f32, path, 1).astype(np.uint16)
+    pixels = _read(lib.cornu_image_load, path, 4 if color_mode == "rgba" else 3)
     if color_mode == "grayscale":
         return np.asarray(Image(pixels).convert("L"))[..., None]
     return pixels
@@ -201,8 +222,9 @@ def _centre(height, width, to_height, to_width):
 
 def load_img(path, color_mode="rgb", target_size=None, interpolation="nearest",
              keep_aspect_ratio=False):
-    """An Image of a PNG or JPEG file, of target_size (height, width) if that is given."""
-    pixels = read_image(path, color_mode)
+    """An Image of a file, of target_size (height, width) if that is given. It is turned as its EXIF
+    orientation says; "grayscale" keeps 16 bits, as Keras does."""
+    pixels = read_image(path, color_mode, True)
     if target_size is not None and pixels.shape[:2] != tuple(target_size):
         part = _centre(*pixels.shape[:2], *target_size) if keep_aspect_ratio else None
         pixels = resized_bytes(pixels, *target_size, interpolation, part)
