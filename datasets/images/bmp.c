@@ -147,8 +147,8 @@ static CornuStatus decode(const CornuImageBytes *file, const CornuImageHeader *h
     CORNU__TRY(read_bitmap(file, &same, &bitmap));
     const int64_t H = header->height, W = header->width;
     const int     C = header->channels;
-    const size_t  row_bytes = (size_t)((W * bitmap.depth + 31) / 32 * 4);   /* whole words */
-    const size_t  last = (size_t)((W * bitmap.depth + 7) / 8);   /* the last row may lack the rest */
+    const size_t  row_bytes = (size_t)((W * bitmap.depth + 31) / 32 * 4);
+    const size_t  last = (size_t)((W * bitmap.depth + 7) / 8);   /* of a row that is not padded */
     const size_t  needed = header->data + row_bytes * (size_t)(H - 1) + last;
     if (needed > file->size)
         return cornu__image_damaged(file, &cornu__bmp_format, file->size, "the file ends in row "

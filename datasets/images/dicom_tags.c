@@ -132,7 +132,7 @@ static CornuStatus store(const CornuImageBytes *file, const Element *element, Ki
         return CORNU_OK;
     }
     const double number = cornu__parse_number(text, &end);
-    if (kind == DECIMAL && end == text && !*text) return CORNU_OK;   /* empty: as if it were absent */
+    if (kind == DECIMAL && !*text) return CORNU_OK;   /* as if it were absent */
     if (kind == WHOLE || end == text || *end || !(number > -1e15 && number < 1e15))
         return cornu__image_damaged(file, &cornu__dicom_format, element->value, "element (%04X,"
                                     "%04X) has %u bytes, \"%s\", expected a number",

@@ -14,8 +14,8 @@
  * transparent image is blended with white; with 4 alpha is kept, and 255 (65535 of 16 bits) where
  * the file has none. Palettes are looked up; one of greys alone is grey in BMP and GIF.
  *
- * An image is turned as its EXIF orientation says, as viewers show it. Keras and TensorFlow leave it
- * as the camera stored it.
+ * An image is turned as its EXIF orientation says, as viewers show it. Keras and TensorFlow leave
+ * it as the camera stored it.
  */
 #ifndef CORNU_DATASETS_IMAGE_H
 #define CORNU_DATASETS_IMAGE_H
@@ -27,8 +27,9 @@ extern "C" {
 #endif
 
 /* Limits on the number of pixels of an image and on its extents, as a small file may decode to a
- * huge image. A file and a single allocation of the decoder are limited to 512 MiB and by the limit
- * of memory.h. A JPEG of the maximum size has at most 16 scans, a smaller one proportionally more. */
+ * huge image. A file and a single allocation of the decoder are limited to 512 MiB and by the
+ * limit of memory.h. A JPEG of the maximum size has at most 16 scans, a smaller one proportionally
+ * more. */
 enum { CORNU_IMAGE_PIXELS = 1 << 26, CORNU_IMAGE_EXTENT = 16384 };
 
 /*
@@ -57,7 +58,7 @@ CornuStatus cornu_image_load_f32(const char *path, int channels, CornuArray *ima
 typedef struct {
     const char *format;          /* "PNG", static */
     int64_t     height, width;   /* as the image is read, turned */
-    int         channels;        /* 1 grey, 2 grey and alpha, 3 red, green, blue, 4 these and alpha */
+    int         channels;        /* 1 grey, 2 and alpha, 3 red, green, blue, 4 and alpha */
     int         bits;            /* 8, or 16 if samples have more than 8 */
 } CornuImageInfo;
 
@@ -72,10 +73,10 @@ CornuStatus cornu_image_size(const char *path, int64_t *height, int64_t *width);
 typedef enum { CORNU_IMAGE_BILINEAR, CORNU_IMAGE_NEAREST } CornuImageInterpolation;
 
 /*
- * Resizes (H, W, C), u8 or f32, to (height, width, C), the type of `to`, and writes its data. Pixels
- * are sampled at their centres, without antialiasing. crop_to_aspect_ratio crops to the largest
- * centred part with the aspect ratio of `to` first. CORNU_ERR_SHAPE for other arrays. Sources:
- * keras.ops.image.resize with antialias = False, whose floats are rounded here for u8;
+ * Resizes (H, W, C), u8 or f32, to (height, width, C), the type of `to`, and writes its data.
+ * Pixels are sampled at their centres, without antialiasing. crop_to_aspect_ratio crops to the
+ * largest centred part with the aspect ratio of `to` first. CORNU_ERR_SHAPE for other arrays.
+ * Sources: keras.ops.image.resize with antialias = False, whose floats are rounded here for u8;
  * keras.preprocessing.image.smart_resize for the crop.
  */
 CornuStatus cornu_image_resize(CornuArray image, CornuImageInterpolation interpolation,

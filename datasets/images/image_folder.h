@@ -8,8 +8,8 @@
  *                                              .subset = CORNU_SUBSET_TRAINING);
  *     train = cornu_dataset_cache(train);
  *
- * An element is x, u8 (height, width, channels), with pixels 0 to 255, and y, its class; x is f32 with
- * .full_depth, such as 0 to 65535 of files of 16 bits, as image.h says. Files are
+ * An element is x, u8 (height, width, channels), with pixels 0 to 255, and y, its class; x is f32
+ * with .full_depth, such as 0 to 65535 of files of 16 bits, as image.h says. Files are
  * read and decoded each time their element is requested, which allocates memory; a cache after it
  * does that only once, a prefetch in a thread, and cornu_dataset_parallel in several.
  * Source: keras/src/utils/image_dataset_utils.py and dataset_utils.py.
@@ -17,6 +17,7 @@
 #ifndef CORNU_DATASETS_IMAGE_FOLDER_H
 #define CORNU_DATASETS_IMAGE_FOLDER_H
 
+#include "../folders/class_folder.h"
 #include "../pipeline/dataset.h"
 #include "image.h"
 
@@ -24,15 +25,7 @@
 extern "C" {
 #endif
 
-typedef enum {
-    CORNU_LABELS_INT,          /* y i32 (): the index of the class */
-    CORNU_LABELS_CATEGORICAL,  /* y f32 (classes): 1 for the class, else 0 */
-    CORNU_LABELS_BINARY        /* y f32 (1): 0 or 1, of two classes */
-} CornuLabelMode;
-
-typedef enum { CORNU_COLOR_RGB, CORNU_COLOR_GRAYSCALE } CornuColorMode;
-
-typedef enum { CORNU_SUBSET_ALL, CORNU_SUBSET_TRAINING, CORNU_SUBSET_VALIDATION } CornuSubset;
+typedef enum { CORNU_COLOR_RGB, CORNU_COLOR_GRAYSCALE, CORNU_COLOR_RGBA } CornuColorMode;
 
 typedef struct {
     char               unset;
@@ -54,11 +47,10 @@ typedef struct {
     bool               full_depth;       /* x f32, the numbers of the files; else u8 */
 } CornuImageFolderConfig;
 
-enum { CORNU_MAX_FOLDER_CLASSES = 65536, CORNU_MAX_FOLDER_DEPTH = 32 };
-
 /*
- * Images are the files in a class folder and the folders below it named *.png, *.jpg, *.jpeg, *.bmp,
- * *.gif, *.pbm, *.pgm, *.ppm, *.pnm or *.dcm, in upper or lower case; hidden classes (".git") and other files are skipped. All headers are read
+ * Images are the files in a class folder and the folders below it named *.png, *.jpg, *.jpeg,
+ * *.bmp, *.gif, *.pbm, *.pgm, *.ppm, *.pnm or *.dcm, in upper or lower case; hidden classes
+ * (".git") and other files are skipped. All headers are read
  * here, but by one of several processes: it opens the images of its rows alone, when it needs them.
  * NULL and a pending error: CORNU_ERR_DATA if there are no classes or no images, or a named class
  * is missing; CORNU_ERR_FILE if a folder cannot be read; CORNU_ERR_FORMAT, naming the images, if

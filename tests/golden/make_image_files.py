@@ -1,5 +1,5 @@
-"""Images of each format and what Pillow and pydicom read from them: tests/golden/image_files/*, with
-pixels.txt and numbers.txt.
+"""Images of each format and what Pillow and pydicom read from them: tests/golden/image_files/*,
+with pixels.txt and numbers.txt.
 
     pip install numpy Pillow pydicom && python make_image_files.py
 

@@ -233,7 +233,8 @@ static void test_damaged_dicom_is_refused(void **state)
         { "ct.dcm", "\xE0\x7F\x10\0", 2, "\x55", 1, "the file has no pixels" },
         { "rgb_jpeg.dcm", "\x28\0\x10\0", 8, "\x09", 1, "JPEG image of 7 x 5 pixels and 3 "
                                                         "channels, the header says 7 x 9 and 3" },
-        { "rgb_jpeg.dcm", "\xFE\xFF\0\xE0", 4, "\xF0\xFF", 2, "the file ends in element (FFFE,E000)" },
+        { "rgb_jpeg.dcm", "\xFE\xFF\0\xE0", 4, "\xF0\xFF", 2, "the file ends in element "
+                                                               "(FFFE,E000)" },
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         expect_refusal(faults[i].name, 0, find_tag(faults[i].name, faults[i].tag) + faults[i].after,

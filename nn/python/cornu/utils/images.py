@@ -1,5 +1,5 @@
-"""Images of files as arrays, without another package: the library reads PNG, JPEG, BMP, GIF, PNM and
-DICOM."""
+"""Images of files as arrays, without another package: the library reads PNG, JPEG, BMP, GIF, PNM
+and DICOM."""
 
 import ctypes
 import os
@@ -59,7 +59,7 @@ def _nearest(to, start, extent):
 
 
 def _pass(x, axis, to, method, start, extent):
-    """Pillow's pass along an axis: weights of 22 bits, rounded to bytes, or of doubles for 16 bits."""
+    """Pillow's pass along an axis: weights of 22 bits, rounded to bytes, or doubles for 16 bits."""
     if (x.shape[axis], start) == (to, 0) and extent == to:
         return x
     weights = _weights(x.shape[axis], to, *_PILLOW[method], True, start, extent)
@@ -73,8 +73,8 @@ def _pass(x, axis, to, method, start, extent):
 
 
 def resized_bytes(x, height, width, method, part=None):
-    """u8 or u16 (H, W, C), or a part of it, (top, left, rows, columns), to (height, width, C), as Pillow's
-    Image.resize."""
+    """u8 or u16 (H, W, C), or a part of it, (top, left, rows, columns), to (height, width, C), as
+    Pillow's Image.resize."""
     top, left, rows, columns = part or (0, 0) + x.shape[:2]
     if method == "nearest":
         return x[_nearest(height, top, rows)][:, _nearest(width, left, columns)]
@@ -176,7 +176,7 @@ class Image:
         return "<cornu.utils.Image mode=%s size=%dx%d>" % ((self.mode,) + self.size)
 
 
-class _Memory:
+class Memory:
     """What the library allocated, freed with the last array of it."""
 
     def __init__(self, address):
@@ -189,16 +189,16 @@ class _Memory:
 def _read(function, path, channels):
     array = lib.type("CornuArray")()
     function(path, channels, ctypes.addressof(array))
-    return array_of(array, _Memory(array.data))
+    return array_of(array, Memory(array.data))
 
 
 _CHANNELS = {"rgb": 3, "grayscale": 1, "rgba": 4}
 
 
 def read_image(path, color_mode="rgb", deep=False):
-    """The pixels of a file, u8 (H, W, C); u16 with `deep` for "grayscale" of a file that is grey and
-    has 16 bits, but DICOM, whose window is shown. "rgb" and "grayscale" blend transparent images
-    with white."""
+    """The pixels of a file, u8 (H, W, C); u16 with `deep` for "grayscale" of a file that is grey
+    and has 16 bits, but DICOM, whose window is shown. "rgb" and "grayscale" blend transparent
+    images with white."""
     if color_mode not in _CHANNELS:
         raise ValueError("color_mode is %r, expected 'rgb', 'rgba' or 'grayscale'" % (color_mode,))
     path = os.fspath(path)

@@ -1,4 +1,4 @@
-#include "image_list_internal.h"
+#include "file_list_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,16 +11,15 @@
 #include "../../device/memory_internal.h"
 #include "../../device/processes/processes_internal.h"
 #include "../fetching/find.h"
-#include "image.h"
-#include "image_folder.h"
+#include "class_folder.h"
 
-void cornu__image_list_free(CornuImageList *list)
+void cornu__file_list_free(CornuFileList *list)
 {
     for (int i = 0; i < list->class_count; i++) cornu__release(list->classes[i]);
     for (int i = 0; i < list->count; i++) cornu__release(list->files[i].path);
     cornu__release(list->classes);
     cornu__release(list->files);
-    *list = (CornuImageList){ 0 };
+    *list = (CornuFileList){ 0 };
 }
 
 static CornuStatus join_path(char path[CORNU_PATH_SIZE], const char *folder, const char *name)
@@ -31,10 +30,10 @@ static CornuStatus join_path(char path[CORNU_PATH_SIZE], const char *folder, con
 }
 
 /* Calls visit for every entry of a folder except "." and "..", in no particular order. */
-typedef CornuStatus Visit(CornuImageList *list, const char *folder, const char *name,
+typedef CornuStatus Visit(CornuFileList *list, const char *folder, const char *name,
                           const void *context);
 
-static CornuStatus each(CornuImageList *list, const char *folder, Visit *visit,
+static CornuStatus each(CornuFileList *list, const char *folder, Visit *visit,
                         const void *context)
 {
     DIR *directory = opendir(folder);
@@ -51,7 +50,7 @@ static CornuStatus each(CornuImageList *list, const char *folder, Visit *visit,
 
 /* ---- Classes ---- */
 
-static CornuStatus add_class(CornuImageList *list, const char *name)
+static CornuStatus add_class(CornuFileList *list, const char *name)
 {
     if (list->class_count == CORNU_MAX_FOLDER_CLASSES)
         return cornu__fail(CORNU_ERR_DATA, "more than %d class folders", CORNU_MAX_FOLDER_CLASSES);
@@ -63,7 +62,7 @@ static CornuStatus add_class(CornuImageList *list, const char *name)
     return CORNU_OK;
 }
 
-static CornuStatus visit_class(CornuImageList *list, const char *folder, const char *name,
+static CornuStatus visit_class(CornuFileList *list, const char *folder, const char *name,
                                const void *context)
 {
     (void)context;
@@ -80,7 +79,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Named classes must exist and be different. */
-static CornuStatus add_named(CornuImageList *list, const char *directory,
+static CornuStatus add_named(CornuFileList *list, const char *directory,
                              const char *const *names)
 {
     for (int i = 0; names[i]; i++) {
@@ -102,9 +101,10 @@ static CornuStatus add_named(CornuImageList *list, const char *directory,
 /* ---- Files ---- */
 
 typedef struct {
-    int32_t label;
-    int     depth;
-    bool    follow_links;
+    const CornuFileKind *kind;
+    int32_t              label;
+    int                  depth;
+    bool                 follow_links;
 } Walk;
 
 static bool ends_in(const char *name, const char *suffix)
@@ -113,28 +113,27 @@ static bool ends_in(const char *name, const char *suffix)
     return length > tail && strcasecmp(name + length - tail, suffix) == 0;
 }
 
-static CornuStatus add_file(CornuImageList *list, const char *path, const char *folder,
-                            int32_t label)
+static CornuStatus add_file(CornuFileList *list, const char *path, const char *folder,
+                            const Walk *walk)
 {
     if (list->count == INT32_MAX)
-        return cornu__fail(CORNU_ERR_DATA, "%s: more than %d images", folder, INT32_MAX);
+        return cornu__fail(CORNU_ERR_DATA, "%s: more than %d %ss", folder, INT32_MAX,
+                           walk->kind->name);
     CORNU__TRY(cornu__reserve(&list->files, &list->space, list->count, 1, sizeof *list->files));
     char *copy = cornu__copy_text(path);
     if (!copy) return CORNU_ERR_MEMORY;
-    list->files[list->count++] = (CornuImageFile){ copy, (int)strlen(folder), label };
+    list->files[list->count++] = (CornuListedFile){ copy, (int)strlen(folder), walk->label };
     return CORNU_OK;
 }
 
-static bool is_image_name(const char *name)
+static bool is_of_kind(const CornuFileKind *kind, const char *name)
 {
-    static const char *const suffixes[] = { ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pbm",
-                                            ".pgm", ".ppm", ".pnm", ".dcm" };
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-        if (ends_in(name, suffixes[i])) return true;
+    for (const char *const *suffix = kind->suffixes; *suffix; suffix++)
+        if (ends_in(name, *suffix)) return true;
     return false;
 }
 
-static CornuStatus visit_file(CornuImageList *list, const char *folder, const char *name,
+static CornuStatus visit_file(CornuFileList *list, const char *folder, const char *name,
                               const void *context)
 {
     const Walk *walk = context;
@@ -148,19 +147,20 @@ static CornuStatus visit_file(CornuImageList *list, const char *folder, const ch
         if (walk->depth == CORNU_MAX_FOLDER_DEPTH)
             return cornu__fail(CORNU_ERR_DATA, "%s: folders are nested more than %d deep; do links "
                                "form a loop?", path, CORNU_MAX_FOLDER_DEPTH);
-        return each(list, path, visit_file, &(Walk){ walk->label, walk->depth + 1,
-                                                     walk->follow_links });
+        Walk deeper = *walk;
+        deeper.depth++;
+        return each(list, path, visit_file, &deeper);
     }
-    if (!is_image_name(name)) return CORNU_OK;
+    if (!is_of_kind(walk->kind, name)) return CORNU_OK;
     if (there && !S_ISREG(at.st_mode))
         return cornu__fail(CORNU_ERR_FORMAT, "%s: not a regular file", path);
-    return add_file(list, path, folder, walk->label);
+    return add_file(list, path, folder, walk);
 }
 
 /* By folder, then by file name, both as strings, as Keras does. */
 static int by_path(const void *a, const void *b)
 {
-    const CornuImageFile *one = a, *other = b;
+    const CornuListedFile *one = a, *other = b;
     const int shorter = one->folder < other->folder ? one->folder : other->folder;
     int       order = memcmp(one->path, other->path, (size_t)shorter);
     if (!order) order = (one->folder > other->folder) - (one->folder < other->folder);
@@ -169,7 +169,8 @@ static int by_path(const void *a, const void *b)
 
 /* Reads all headers, so that bad files are reported before training starts. One of several
  * processes opens no file but those of its rows, and reports a bad one when it reads it. */
-static CornuStatus check_files(const CornuImageList *list, const char *directory)
+static CornuStatus check_files(const CornuFileList *list, const CornuFileKind *kind,
+                               void *settings, const char *directory)
 {
     enum { NAMED = 3, TEXT = 800 };
     char   text[TEXT] = "";
@@ -177,20 +178,30 @@ static CornuStatus check_files(const CornuImageList *list, const char *directory
     int    bad = 0;
     if (cornu_process_count(cornu__processes_current()) > 1) return CORNU_OK;
     for (int i = 0; i < list->count; i++) {
-        int64_t height, width;
-        if (cornu_image_size(list->files[i].path, &height, &width) == CORNU_OK) continue;
+        if (kind->check(list->files[i].path, settings) == CORNU_OK) continue;
         if (bad++ < NAMED && used < TEXT)
             used += (size_t)snprintf(text + used, TEXT - used, "\n    %s",
                                      cornu_error_message());
     }
     if (!bad) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_FORMAT, "%s: %d of %d images cannot be read%s:%s", directory, bad,
-                       list->count, bad > NAMED ? ", the first" : "", text);
+    return cornu__fail(CORNU_ERR_FORMAT, "%s: %d of %d %ss cannot be read%s:%s", directory, bad,
+                       list->count, kind->name, bad > NAMED ? ", the first" : "", text);
 }
 
-CornuStatus cornu__image_list(CornuImageList *list, const char *directory,
-                              const char *const *names, bool follow_links)
+/* Writes ".a, .b or .c". */
+static void name_suffixes(const CornuFileKind *kind, char *text, size_t size)
 {
+    text[0] = '\0';
+    for (const char *const *suffix = kind->suffixes; *suffix; suffix++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%s", !used ? "" : suffix[1] ? ", " : " or ", *suffix);
+    }
+}
+
+CornuStatus cornu__file_list(CornuFileList *list, const CornuFileKind *kind, void *settings,
+                             const char *directory, const char *const *names, bool follow_links)
+{
+    char suffixes[100];
     if (names) {
         CORNU__TRY(add_named(list, directory, names));
     } else {
@@ -205,12 +216,13 @@ CornuStatus cornu__image_list(CornuImageList *list, const char *directory,
         char      path[CORNU_PATH_SIZE];
         const int first = list->count;
         CORNU__TRY(join_path(path, directory, list->classes[c]));
-        CORNU__TRY(each(list, path, visit_file, &(Walk){ c, 1, follow_links }));
+        CORNU__TRY(each(list, path, visit_file, &(Walk){ kind, c, 1, follow_links }));
         if (list->count > first)
             qsort(list->files + first, (size_t)(list->count - first), sizeof *list->files, by_path);
     }
+    name_suffixes(kind, suffixes, sizeof suffixes);
     if (!list->count)
-        return cornu__fail(CORNU_ERR_DATA, "%s: no images in its %d folders, expected .png, .jpg, "
-                           ".jpeg, .bmp, .gif, .pbm, .pgm, .ppm, .pnm or .dcm", directory, list->class_count);
-    return check_files(list, directory);
+        return cornu__fail(CORNU_ERR_DATA, "%s: no %ss in its %d folders, expected %s", directory,
+                           kind->name, list->class_count, suffixes);
+    return check_files(list, kind, settings, directory);
 }
