@@ -130,6 +130,11 @@ seed("image_folder", "classes", b"cat/a.png\ncat/b.PNG\ndog/c.jpeg\n\0" + to.get
 seed("image_folder", "deep", b"a/b/c/d.png\n.git/x.png\na/e.txt\nb/f.jpg\nreadme\n\0" + to.getvalue())
 seed("image_folder", "bmp", b"a/b.bmp\na/c.png\n\0" + to.getvalue())
 
+# ---- sounds ----
+
+for path in glob.glob(os.path.join(HERE, "../../golden/sounds/*.wav")):
+    seed("sound", os.path.basename(path), open(path, "rb").read())
+
 # ---- arrays ----
 
 kernel, bias = np.arange(6, dtype=np.float32).reshape(3, 2), np.zeros(2, np.float32)

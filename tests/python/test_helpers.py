@@ -78,9 +78,12 @@ class Images(Folder):
     def test_formats_and_channels(self):
         files = os.path.join(os.path.dirname(__file__), "..", "golden", "image_files")
         for name, mode, shape, dtype in (
-                ("deep.png", "grayscale", (5, 7), np.uint16), ("deep.png", "rgb", (5, 7, 3), np.uint8),
-                ("palette.gif", "rgb", (5, 7, 3), np.uint8), ("rgb.bmp", "rgba", (5, 7, 4), np.uint8),
-                ("clear.gif", "rgba", (5, 7, 4), np.uint8), ("turned6.jpg", "rgb", (16, 8, 3), np.uint8),
+                ("deep.png", "grayscale", (5, 7), np.uint16),
+                ("deep.png", "rgb", (5, 7, 3), np.uint8),
+                ("palette.gif", "rgb", (5, 7, 3), np.uint8),
+                ("rgb.bmp", "rgba", (5, 7, 4), np.uint8),
+                ("clear.gif", "rgba", (5, 7, 4), np.uint8),
+                ("turned6.jpg", "rgb", (16, 8, 3), np.uint8),
                 ("ct.dcm", "grayscale", (5, 7), np.uint8)):
             pixels = np.asarray(utils.load_img(os.path.join(files, name), mode))
             self.assertEqual((pixels.shape, pixels.dtype), (shape, dtype), name)
@@ -214,6 +217,24 @@ class Directories(Folder):
         words = cornu.layers.TextVectorization()
         words.adapt(data.map(lambda x, y: x))
         self.assertIn("four", words.get_vocabulary())
+
+    def test_sounds(self):
+        golden = os.path.join(os.path.dirname(__file__), "..", "golden", "sounds")
+        for i, name in enumerate(("i16", "f32", "i24")):
+            shutil.copy(os.path.join(golden, name + ".wav"),
+                        self.path("sounds", "ab"[i % 2], name + ".wav"))
+        data = utils.audio_dataset_from_directory(self.path("sounds"), shuffle=False,
+                                                  output_sequence_length=50, verbose=False)
+        (x, y), = data
+        self.assertEqual((x.shape, x.dtype, list(y)), ((3, 50, 1), np.float32, [0, 0, 1]))
+        np.testing.assert_array_equal(x[0, :3, 0], np.float32([-1, 32767 / 32768, 0]))
+        self.assertFalse(np.any(x[:, 40:]))
+        (x, y), _ = utils.audio_dataset_from_directory(self.path("sounds"), shuffle=False,
+                                                       batch_size=2, verbose=False)
+        self.assertEqual(x.shape, (2, 40, 1))
+        with self.assertRaisesRegex(ValueError, "i24.wav has 44100 samples a second, expected 16"):
+            list(utils.audio_dataset_from_directory(self.path("sounds"), sampling_rate=16000,
+                                                    shuffle=False, verbose=False))
 
     def test_errors(self):
         for given, text in (({"labels": "inferred", "class_names": ["z"]}, "expected some of the"),

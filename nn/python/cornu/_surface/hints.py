@@ -74,8 +74,6 @@ HINTS = {
     "utils.FeatureSpace":
         "a cornu.layers.Normalization, StringLookup or Discretization of each input",
     "utils.Config": "a dictionary",
-    "utils.audio_dataset_from_directory":
-        "arrays read by a program, and cornu.layers.MelSpectrogram in the model",
     "utils.bounding_boxes": "NumPy on arrays of boxes before the model",
     "utils.get_source_inputs": "model.inputs",
     "visualization": "matplotlib.pyplot.imshow of the arrays",

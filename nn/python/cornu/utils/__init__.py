@@ -13,7 +13,8 @@ from .._symbols import (Tensor as _Tensor, find_tensor as _find_tensor, operands
 from .._values import state as _state
 from .batches import Dataset, PyDataset, split_dataset, timeseries_dataset_from_array
 from .files import get_file
-from .folders import image_dataset_from_directory, text_dataset_from_directory
+from .folders import (audio_dataset_from_directory, image_dataset_from_directory,
+                      text_dataset_from_directory)
 from .graphs import model_to_dot, plot_model
 from .images import Image, array_to_img, img_to_array, load_img, save_img
 from .progbar import Progbar
@@ -177,8 +178,9 @@ globals().update({name: _setting(name) for name in _SETTINGS})
 legacy = _Namespace("utils.legacy", {"deserialize_keras_object": deserialize_keras_object,
                                      "serialize_keras_object": serialize_keras_object})
 __all__ = ["CustomObjectScope", "Dataset", "Image", "Progbar", "PyDataset", "array_to_img",
-           "clear_session", "custom_object_scope", "deserialize_keras_object", "get_custom_objects",
-           "get_file", "get_registered_name", "get_registered_object", "get_source_inputs",
+           "audio_dataset_from_directory", "clear_session", "custom_object_scope",
+           "deserialize_keras_object", "get_custom_objects", "get_file", "get_registered_name",
+           "get_registered_object", "get_source_inputs",
            "image_dataset_from_directory", "img_to_array", "is_keras_tensor", "legacy", "load_img",
            "model_to_dot", "normalize", "pack_x_y_sample_weight", "pad_sequences", "plot_model",
            "register_keras_serializable", "save_img", "serialize_keras_object", "set_dtype_policy",

@@ -1,11 +1,12 @@
 """Folders of files as data: a folder for each class. Files are found, counted, put in order and
 split as Keras does, so that a seed has its files on the same side of a split."""
 
+import itertools
 import os
 
 import numpy as np
 
-from . import images
+from . import images, sounds
 from .batches import Dataset
 
 # Keras' first, then those that the library reads besides.
@@ -66,7 +67,7 @@ def _label(mode, classes):
 
 
 class _Folder:
-    """What both functions share: `read` makes an element's x of a path."""
+    """What these functions share: `read` makes an element's x of a path."""
 
     def __init__(self, directory, read, endings, labels, label_mode, class_names, shuffle, seed,
                  split, subset, follow_links, verbose):
@@ -103,8 +104,8 @@ class _Folder:
                              % (self._split, len(self._paths), subset))
         return found
 
-    def dataset(self, subset, batch_size):
-        """The Dataset of a side, or of all, in batches."""
+    def dataset(self, subset, batch_size, batches=None):
+        """The Dataset of a side, or of all, in batches, made by `batches` of a Dataset."""
         part = self._part(subset) if subset else range(len(self._paths))
         paths = [self._paths[i] for i in part]
         label = _label(self._mode, len(self.class_names or ()))
@@ -114,14 +115,15 @@ class _Folder:
             numbers = numbers.shuffle(batch_size * 8 if batch_size else 1024, self._seed)
         made = numbers.map(lambda i: (self._read(paths[i]), labels[i]) if labels else
                            self._read(paths[i]))
-        made = made if batch_size is None else made.batch(batch_size)
+        made = batches(made) if batches else made if batch_size is None else \
+            made.batch(batch_size)
         made.class_names, made.file_paths = self.class_names, paths
         return made
 
-    def datasets(self, subset, batch_size):
+    def datasets(self, subset, batch_size, batches=None):
         if subset == "both":
-            return [self.dataset(side, batch_size) for side in ("training", "validation")]
-        return self.dataset(subset, batch_size)
+            return [self.dataset(side, batch_size, batches) for side in ("training", "validation")]
+        return self.dataset(subset, batch_size, batches)
 
 
 def image_dataset_from_directory(directory, labels="inferred", label_mode="int", class_names=None,
@@ -145,6 +147,48 @@ def image_dataset_from_directory(directory, labels="inferred", label_mode="int",
     folder = _Folder(directory, read, _IMAGES, labels, label_mode, class_names, shuffle, seed,
                      validation_split, subset, follow_links, verbose)
     return folder.datasets(subset, batch_size)
+
+
+def _padded(batch_size):
+    """Rows of several lengths in one batch: shorter ones are continued by zeros."""
+    def padded(rows):
+        longest = max(len(row) for row in rows)
+        return np.stack([np.pad(row, ((0, longest - len(row)), (0, 0))) for row in rows])
+
+    def batches(data):
+        def iterate():
+            rest = iter(data)
+            while rows := list(itertools.islice(rest, batch_size)):
+                if isinstance(rows[0], tuple):
+                    yield padded([x for x, _ in rows]), np.stack([y for _, y in rows])
+                else:
+                    yield padded(rows)
+        return Dataset(iterate, -(-len(data) // batch_size))
+    return batches
+
+
+def audio_dataset_from_directory(directory, labels="inferred", label_mode="int", class_names=None,
+                                 batch_size=32, sampling_rate=None, output_sequence_length=None,
+                                 ragged=False, shuffle=True, seed=None, validation_split=None,
+                                 subset=None, follow_links=False, format="tf", verbose=True):
+    """A Dataset of batches of sounds, float32 (B, samples, channels) of -1 to 1, and labels; a list
+    of two with subset="both". Sounds are cut at output_sequence_length samples or continued by
+    zeros; without it, to the longest of the batch. Files are .wav and, where libsndfile is
+    installed, .flac, .ogg, .aiff and .au; they are not resampled, so that one with another
+    sampling_rate is refused."""
+    if ragged:
+        raise NotImplementedError("audio_dataset_from_directory: ragged is not supported; "
+                                  "output_sequence_length, or batches as long as their longest "
+                                  "sound, are")
+    if sampling_rate is not None and (not isinstance(sampling_rate, int) or sampling_rate <= 0):
+        raise ValueError("sampling_rate is %r, expected a positive integer" % (sampling_rate,))
+
+    def read(path):
+        return sounds.read_sound(path, sampling_rate, output_sequence_length)
+    folder = _Folder(directory, read, sounds.SUFFIXES, labels, label_mode, class_names, shuffle,
+                     seed, validation_split, subset, follow_links, verbose)
+    batches = None if output_sequence_length or batch_size is None else _padded(batch_size)
+    return folder.datasets(subset, batch_size, batches)
 
 
 def text_dataset_from_directory(directory, labels="inferred", label_mode="int", class_names=None,

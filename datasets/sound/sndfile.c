@@ -1,0 +1,104 @@
+/* What libsndfile reads, which is loaded at the first such file. Its interface, sndfile.h of 1.0.18
+ * and later, is stable. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "../../device/log_internal.h"
+#include "../../device/memory_internal.h"
+#include "sound_internal.h"
+
+#define HELP "install it (on Debian libsndfile1), or convert the file to WAV"
+
+typedef struct {
+    int64_t frames;
+    int     sampling_rate, channels, format, sections, seekable;
+} SndfileInfo;
+
+static struct {
+    void       *(*open)(const char *path, int mode, SndfileInfo *info);
+    int64_t     (*readf_float)(void *file, float *to, int64_t frames);
+    const char *(*strerror)(void *file);
+    int         (*close)(void *file);
+} library;
+
+static CornuStatus load(void)
+{
+    static const struct { const char *name; size_t place; } symbols[] = {
+        { "sf_open", 0 }, { "sf_readf_float", sizeof(void *) },
+        { "sf_strerror", 2 * sizeof(void *) }, { "sf_close", 3 * sizeof(void *) },
+    };
+    static const char name[] = "libsndfile.so.1";
+    void             *opened = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!opened)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "needs libsndfile, which cannot be loaded (%s); "
+                           HELP, dlerror());
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        void *address = dlsym(opened, symbols[i].name);
+        if (!address)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "needs libsndfile, but the one found has no "
+                               "%s; " HELP, symbols[i].name);
+        memcpy((char *)&library + symbols[i].place, &address, sizeof address);
+    }
+    cornu__log(CORNU_LOG_INFO, "loaded %s", name);
+    return CORNU_OK;
+}
+
+/* Loading is retried after a failure, which may have been lack of memory. */
+static CornuStatus load_once(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool            loaded;
+    pthread_mutex_lock(&lock);
+    const CornuStatus status = loaded ? CORNU_OK : load();
+    loaded = status == CORNU_OK;
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static CornuStatus read_samples(CornuSoundReader *reader, float *to, int64_t count)
+{
+    const int64_t got = library.readf_float(reader->own, to, count);
+    reader->done += got > 0 ? got : 0;
+    if (got == count) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FORMAT, "%s: a damaged %s file, sample %lld of %lld is not there: "
+                       "%s", reader->path, reader->info.format, (long long)reader->done,
+                       (long long)reader->info.samples, library.strerror(reader->own));
+}
+
+static void close_file(CornuSoundReader *reader) { library.close(reader->own); }
+
+static const char *name_of(int format)
+{
+    static const struct { int format; const char *name; } known[] = {
+        { 0x02, "AIFF" }, { 0x03, "AU" }, { 0x17, "FLAC" }, { 0x20, "Ogg" },
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].format == (format >> 16 & 0xFFF)) return known[i].name;
+    return "sound";
+}
+
+CornuStatus cornu__sndfile_open(CornuSoundReader *reader)
+{
+    enum { READ = 0x10 };
+    SndfileInfo info = { .format = 0 };
+    fclose(reader->file);
+    reader->file = NULL;
+    CORNU__TRY(cornu__fail_prefix(load_once(), reader->path));
+    reader->own = library.open(reader->path, READ, &info);
+    if (!reader->own)
+        return cornu__fail(CORNU_ERR_FORMAT, "%s: not a readable sound file: %s", reader->path,
+                           library.strerror(NULL));
+    reader->close = close_file;
+    reader->read = read_samples;
+    reader->info.format = name_of(info.format);
+    reader->info.samples = info.frames;
+    reader->info.channels = info.channels;
+    reader->info.sampling_rate = info.sampling_rate;
+    if (info.frames >= 0 && info.channels >= 1 && info.channels <= CORNU_SOUND_CHANNELS &&
+        info.sampling_rate > 0)
+        return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FORMAT, "%s: has %lld samples of %d channels at %d a second, "
+                       "expected 1 to %d channels", reader->path, (long long)info.frames,
+                       info.channels, info.sampling_rate, CORNU_SOUND_CHANNELS);
+}
