@@ -55,6 +55,7 @@
 #include "../datasets/tables/ragged.h"
 #include "../datasets/tables/table.h"
 #include "../datasets/tar/tar.h"
+#include "../datasets/tables/table_dataset.h"
 #include "../datasets/text/bleu.h"
 #include "../datasets/text/pairs.h"
 #include "../datasets/text/sequences.h"

@@ -49,8 +49,8 @@ enum { CORNU_MAX_FOLDER_SAMPLES = 1 << 28 };
  * are read here, but by one of several processes: it opens the files of its rows alone, and
  * compares their sampling rate with one that is given.
  * NULL and a pending error: CORNU_ERR_DATA if there are no classes or no sounds, or a named class
- * is missing; CORNU_ERR_FILE if a folder cannot be read; CORNU_ERR_FORMAT, naming the files, if some
- * cannot be read or have another sampling rate; CORNU_ERR_ARGUMENT for settings out of range.
+ * is missing; CORNU_ERR_FILE if a folder cannot be read; CORNU_ERR_FORMAT, naming the files, if
+ * some cannot be read or have another sampling rate; CORNU_ERR_ARGUMENT for settings out of range.
  * Damage after the header is reported when the element is requested.
  */
 #define cornu_sound_folder(...) \

@@ -8,7 +8,8 @@
  *     cornu_table_take(table, &y, .columns = target, .dtype = CORNU_I32);
  *
  * A column has numbers, or words: categories, represented by their index in the sorted list of
- * categories. Numbers are as in the file; normalizing them is left to the caller.
+ * categories. Numbers are as in the file; normalizing them is left to the caller. A file that is
+ * larger than memory is read .on_disk: its values stay there.
  *
  * Files follow RFC 4180: the first line names the columns; quoted fields may contain delimiters,
  * line ends and doubled quotes; lines end in LF, CR LF or CR; a byte-order mark is skipped. In
@@ -25,8 +26,9 @@ extern "C" {
 
 typedef struct CornuTable CornuTable;
 
-/* If a row has a missing value: fail, or drop the row. */
-typedef enum { CORNU_MISSING_REFUSED, CORNU_MISSING_DROPPED } CornuMissing;
+/* If a row has a missing value: fail, drop the row, or keep it, as pandas does: as NaN, or as index
+ * -1 of a category, whose one-hot columns are all 0. */
+typedef enum { CORNU_MISSING_REFUSED, CORNU_MISSING_DROPPED, CORNU_MISSING_KEPT } CornuMissing;
 
 /* If, with .like, a word is not among the categories: fail, or use index -1, whose one-hot columns
  * are all 0. */
@@ -36,17 +38,25 @@ typedef struct {
     char               unset;
     const char        *file;        /* required */
     char               delimiter;   /* default ',' */
+    const char *const *columns;     /* those to read, NULL-terminated; default all */
     const char *const *categories;  /* columns of words that look like numbers, NULL-terminated */
     const char *const *missing_values; /* strings that mean a missing value, besides the empty
-                                       string; default NA, N/A, NaN, nan, null, NULL */
+                                       string; default those of pandas: NA, N/A, NaN, nan, null,
+                                       NULL, None, #N/A, <NA>, 1.#IND, … */
     CornuMissing       missing;
     const CornuTable  *like;        /* the table that a model was trained on: of the columns only
                                        those of that table are read, with its categories;
                                        .categories is then ignored */
     CornuUnknown       unknown;
+    bool               on_disk;     /* read the file once for kinds, categories and the places of
+                                       rows, and rows again when they are needed. It stays open, and
+                                       must not change */
 } CornuTableConfig;
 
-enum { CORNU_MAX_TABLE_COLUMNS = 16384, CORNU_MAX_TABLE_BYTES = 1 << 29 };
+/* Limits; of bytes not for a table on disk, which needs 8 MB besides its categories, of which a
+ * column has at most 2^20. A line has at most 64 MiB. */
+enum { CORNU_MAX_TABLE_COLUMNS = 16384, CORNU_MAX_TABLE_BYTES = 1 << 29,
+       CORNU_MAX_TABLE_CATEGORIES = 1 << 20 };
 
 /*
  * Reads a file of at most CORNU_MAX_TABLE_BYTES. NULL and an error, not pending, naming line and
@@ -63,7 +73,7 @@ CornuTable *cornu_table_load_from(const CornuTableConfig *config);
 CornuTable *cornu_table_parse(const char *bytes, size_t size, const char *name,
                               const CornuTableConfig *config);
 
-/* Once; NULL is ignored. */
+/* Once, while data sets of its rows may go on; NULL is ignored. */
 void cornu_table_free(CornuTable *table);
 
 int64_t     cornu_table_rows(const CornuTable *table);     /* those that it has               */
@@ -99,8 +109,8 @@ typedef struct {
 /*
  * Copies columns into new memory, to be freed with free(). CORNU_ERR_ARGUMENT for a column that
  * does not exist or if there are none; CORNU_ERR_VALUE, naming column and row, for a number that
- * overflows the dtype or, for i32, is not an integer; CORNU_ERR_MEMORY beyond the limit of
- * memory.h, naming the column with the most categories.
+ * overflows the dtype or, for i32, is not an integer, such as NaN; CORNU_ERR_MEMORY beyond the
+ * limit of memory.h, naming the column with the most categories.
  */
 #define cornu_table_take(...) \
     cornu_table_take_from(&(CornuTableTakeConfig){ .unset = 0, __VA_ARGS__ })

@@ -1,7 +1,8 @@
-/* The properties of a table, its columns as arrays, and its schema. */
+/* The properties of a table, and its columns as arrays. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../device/memory_internal.h"
 #include "../../device/text/nearest.h"
@@ -9,7 +10,7 @@
 
 void cornu_table_free(CornuTable *table)
 {
-    if (!table) return;
+    if (!table || atomic_fetch_sub(&table->owners, 1) > 1) return;
     for (int c = 0; c < table->columns; c++) {
         CornuColumn *column = &table->column[c];
         for (int i = 0; i < column->category_count; i++) cornu__release(column->category[i]);
@@ -19,6 +20,11 @@ void cornu_table_free(CornuTable *table)
         cornu__release(column->name);
     }
     cornu__release(table->column);
+    for (char **value = table->missing_values; value && *value; value++) cornu__release(*value);
+    cornu__release(table->missing_values);
+    if (table->descriptor >= 0) close(table->descriptor);
+    cornu__release(table->mark);
+    cornu__release(table->field);
     cornu__release(table->line);
     cornu__release(table->name);
     cornu__release(table);
@@ -59,11 +65,6 @@ const char *const *cornu_table_categories(const CornuTable *table, int column, i
     return (const char *const *)table->column[column].category;
 }
 
-int64_t cornu_table_line(const CornuTable *table, int64_t row)
-{
-    return row >= 0 && row < table->rows ? table->line[row] : 0;
-}
-
 int64_t cornu_table_unknown(const CornuTable *table, int column, const char **first)
 {
     const bool there = column >= 0 && column < table->columns;
@@ -97,11 +98,9 @@ int cornu_table_find(const CornuTable *table, const char *name)
 
 /* ---- Columns as arrays ---- */
 
-/* The selected columns, *count of them, to be freed by the caller; NULL on failure. */
-static int *choose_columns(const CornuTableTakeConfig *config, int *count)
+int *cornu__table_choose(const CornuTableTakeConfig *config, const CornuTable *table, int *count)
 {
-    const CornuTable *table = config->table;
-    int               wanted = config->columns ? 0 : table->columns;
+    int wanted = config->columns ? 0 : table->columns;
     while (config->columns && config->columns[wanted]) wanted++;
     int *chosen = cornu__allocate((size_t)wanted, sizeof *chosen);
     *count = 0;
@@ -128,20 +127,33 @@ static int64_t width_of(const CornuTableTakeConfig *config, const CornuColumn *c
     return config->one_hot && column->category_count ? column->category_count : 1;
 }
 
-static CornuStatus put_number(const CornuTableTakeConfig *config, const CornuColumn *column,
-                              int row, CornuArray to, int64_t at)
+int64_t cornu__table_width(const CornuTableTakeConfig *config, const CornuTable *table,
+                           const int *chosen, int count)
 {
-    const double value = column->value[row];
-    const bool   holds = config->dtype == CORNU_F32 ? isfinite((float)value)
-                       : value == floor(value) && fabs(value) <= INT32_MAX;
-    if (!holds)
-        return cornu__fail(CORNU_ERR_VALUE, "%s: column %s, row %d is %.17g, which %s cannot "
-                           "represent", config->table->name, column->name, row + 1, value,
-                           cornu_dtype_name(config->dtype));
-    if (!config->one_hot || !column->category_count)
-        cornu_array_set(to, at, value);
-    else if (value >= 0.0)   /* else an unknown category */
-        cornu_array_set(to, at + (int64_t)value, 1.0);
+    int64_t width = 0;
+    for (int i = 0; i < count; i++) width += width_of(config, &table->column[chosen[i]]);
+    return width;
+}
+
+CornuStatus cornu__table_put(const CornuTableTakeConfig *config, const CornuTable *table,
+                             const int *chosen, int count, int64_t row, const double *values,
+                             CornuArray to, int64_t at)
+{
+    for (int i = 0; i < count; i++) {
+        const CornuColumn *column = &table->column[chosen[i]];
+        const double       value = values[chosen[i]];
+        const bool holds = config->dtype == CORNU_F32 ? isfinite((float)value) || isnan(value)
+                         : value == floor(value) && fabs(value) <= INT32_MAX;
+        if (!holds)
+            return cornu__fail(CORNU_ERR_VALUE, "%s: column %s, row %lld is %.17g, which %s cannot "
+                               "represent", table->name, column->name, (long long)row + 1, value,
+                               cornu_dtype_name(config->dtype));
+        if (!config->one_hot || !column->category_count)
+            cornu_array_set(to, at, value);
+        else if (value >= 0.0)   /* else an unknown category */
+            cornu_array_set(to, at + (int64_t)value, 1.0);
+        at += width_of(config, column);
+    }
     return CORNU_OK;
 }
 
@@ -161,6 +173,23 @@ static CornuStatus too_large(const CornuTableTakeConfig *config, const int *chos
     return cornu__fail_prefix(CORNU_ERR_MEMORY, place);
 }
 
+static CornuStatus copy_rows(const CornuTableTakeConfig *config, const int *chosen, int count,
+                             CornuArray to)
+{
+    const CornuTable *table = config->table;
+    const int64_t     width = to.type.shape.extent[1];
+    CornuTableRows    rows;
+    CornuStatus       status = cornu__table_rows_open(&rows, table);
+    for (int64_t row = 0; row < table->rows && !status; row++) {
+        status = cornu__table_row(&rows, row);
+        if (!status)
+            status = cornu__table_put(config, table, chosen, count, row, rows.value, to,
+                                      row * width);
+    }
+    cornu__table_rows_close(&rows);
+    return status;
+}
+
 CornuStatus cornu_table_take_from(const CornuTableTakeConfig *config)
 {
     const CornuTable *table = config->table;
@@ -169,79 +198,19 @@ CornuStatus cornu_table_take_from(const CornuTableTakeConfig *config)
     if (config->dtype != CORNU_F32 && config->dtype != CORNU_I32)
         return cornu__fail(CORNU_ERR_DTYPE, "%s: .dtype is %s, expected f32 or i32",
                            table->name, cornu_dtype_name(config->dtype));
-    int     count;
-    int64_t width = 0, at = 0;
-    int    *chosen = choose_columns(config, &count);
+    int  count;
+    int *chosen = cornu__table_choose(config, table, &count);
     if (!chosen) return cornu_error_status();
-    for (int i = 0; i < count; i++) width += width_of(config, &table->column[chosen[i]]);
-    CornuStatus status = cornu_type_check(cornu_type(config->dtype, table->rows, width));
-    CornuArray  to = cornu_array(NULL, config->dtype, table->rows, width);
+    const int64_t width = cornu__table_width(config, table, chosen, count);
+    CornuStatus   status = cornu_type_check(cornu_type(config->dtype, table->rows, width));
+    CornuArray    to = cornu_array(NULL, config->dtype, table->rows, width);
     if (!status) {
         to.data = cornu__allocate(cornu_type_bytes(to.type), 1);
-        status = to.data ? CORNU_OK : too_large(config, chosen, count, to.type);
+        status = to.data ? copy_rows(config, chosen, count, to)
+                         : too_large(config, chosen, count, to.type);
     }
-    for (int row = 0; row < table->rows && !status; row++)
-        for (int i = 0; i < count && !status; i++) {
-            const CornuColumn *column = &table->column[chosen[i]];
-            status = put_number(config, column, row, to, at);
-            at += width_of(config, column);
-        }
     cornu__release(chosen);
     if (status) cornu__release(to.data);
     else *config->to = to;
     return status;
-}
-
-/* ---- Schemas ---- */
-
-typedef struct {
-    char *bytes;
-    int   size, space;
-} Text;
-
-static CornuStatus append_bytes(Text *text, const char *bytes, size_t size)
-{
-    CORNU__TRY(cornu__reserve(&text->bytes, &text->space, text->size, (int)size, 1));
-    if (size) memcpy(text->bytes + text->size, bytes, size);
-    text->size += (int)size;
-    return CORNU_OK;
-}
-
-/* In quotes if it would be misread without them. */
-static CornuStatus append_field(Text *text, const char *field)
-{
-    const size_t length = strlen(field);
-    const bool   plain = length && !strpbrk(field, ",\"\r\n") && !strchr(" \t", field[0]) &&
-                         !strchr(" \t", field[length - 1]);
-    if (plain) return append_bytes(text, field, length);
-    CORNU__TRY(append_bytes(text, "\"", 1));
-    for (const char *c = field; *c; c++)
-        CORNU__TRY(append_bytes(text, *c == '"' ? "\"\"" : c, *c == '"' ? 2 : 1));
-    return append_bytes(text, "\"", 1);
-}
-
-static CornuStatus append_column(Text *text, const CornuColumn *column)
-{
-    CORNU__TRY(append_field(text, column->name));
-    for (int i = 0; i < column->category_count; i++) {
-        CORNU__TRY(append_bytes(text, ",", 1));
-        CORNU__TRY(append_field(text, column->category[i]));
-    }
-    return append_bytes(text, "\n", 1);
-}
-
-char *cornu_table_schema(const CornuTable *table, const char *const *columns)
-{
-    const CornuTableTakeConfig config = { .table = table, .columns = columns };
-    Text text = { .bytes = NULL };
-    int  count;
-    int *chosen = choose_columns(&config, &count);
-    CornuStatus status = chosen ? CORNU_OK : cornu_error_status();
-    for (int i = 0; i < count && !status; i++)
-        status = append_column(&text, &table->column[chosen[i]]);
-    if (!status) status = append_bytes(&text, "", 1);
-    cornu__release(chosen);
-    if (!status) return text.bytes;
-    cornu__release(text.bytes);
-    return NULL;
 }

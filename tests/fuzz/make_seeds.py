@@ -102,6 +102,7 @@ seed("table", "refused", b"\0" + iris.encode())
 seed("table", "dropped", b"\x31" + iris.encode())
 seed("table", "quoted", b"\x20" + '\ufeff"a","b ""c"""\r\n"1,5",-2\r\n\r\n"x\ny",3\r\n'.encode())
 seed("table", "category", b"\x0aa; b\n1;2.5\n2;NA\n")
+seed("table", "on_disk", b"\xf0" + iris.encode())
 seed("table", "blanks", b"\x05a b\n1 2\n NaN 3\n7 1e99\n")
 
 # ---- images ----

@@ -142,10 +142,11 @@ static void test_damaged_files_are_refused(void **state)
         { "i16.wav", 3, 0, "", 0, CORNU_ERR_FORMAT, "not a readable sound file" },
         { "i16.wav", 12, 0, "", 0, CORNU_ERR_FORMAT, "byte 12: the file ends before its samples" },
         { "i16.wav", 30, 0, "", 0, CORNU_ERR_FORMAT, "byte 20: the file ends in its format" },
-        { "i16.wav", 100, 0, "", 0, CORNU_ERR_FORMAT, "byte 100: the file ends at sample 28 of 40" },
+        { "i16.wav", 100, 0, "", 0, CORNU_ERR_FORMAT, "byte 100: the file ends at sample 28 of "
+                                                 "40" },
         { "i16.wav", 0, 0, "RIFX", 4, CORNU_ERR_FORMAT, "not a readable sound file" },
         { "i16.wav", 0, 12, "fmx ", 4, CORNU_ERR_FORMAT, "byte 44: samples before their format" },
-        { "i16.wav", 0, 16, "\x08", 1, CORNU_ERR_FORMAT, "byte 20: the file ends in its format, or" },
+        { "i16.wav", 0, 16, "\x08", 1, CORNU_ERR_FORMAT, "byte 20: the file ends in its format" },
         { "i16.wav", 0, 16, "\xFF\xFF\xFF\xFF", 4, CORNU_ERR_FORMAT, "before its samples" },
         { "i16.wav", 0, 20, "\x07", 1, CORNU_ERR_UNSUPPORTED, "samples of format 7 and 16 bits" },
         { "i16.wav", 0, 22, "\0", 1, CORNU_ERR_FORMAT, "byte 22: the number of channels" },
