@@ -25,6 +25,7 @@ from ._remat import RematScope, remat
 from ._stateless import grad, value_and_grad
 from ._surface.missing import coverage, getter as _getter
 from ._symbols import Tensor, input_tensor as Input
+from ._tensorflow import connect_imported
 from .devices import Device
 from .dtype_policies import DTypePolicy, FloatDTypePolicy
 from .errors import CornuError
@@ -43,6 +44,7 @@ KerasTensor = Tensor
 jit = function
 __version__ = _lib.version
 __getattr__ = _getter(__name__)
+connect_imported()
 
 
 def version():

@@ -4,10 +4,12 @@ import ctypes
 
 import numpy as np
 
+from ._arrays import Borrowed, shape_of
 from ._library import lib
-from ._nested import Place, filled
+from ._nested import Place, filled, mapped
 from ._operators import operate
 from ._symbols import Tensor, input_tensor
+from ._tensorflow import in_graph
 from ._values import (Array, Compiled, Counter, Readable, Recording, Same, Value, current, kept,
                       recorded, state, to_array)
 
@@ -46,6 +48,31 @@ def stored(x):
     """An array of numbers or strings."""
     array = x.numpy() if hasattr(x, "numpy") else np.asarray(x)
     return array if array.dtype.kind in "SUO" else to_array(array)
+
+
+def _first(made):
+    """What a batch of one image becomes, without the batch."""
+    return mapped(made, lambda x: x[0])
+
+
+# Layers of images, which in Keras also take one image, (H, W, C).
+_OF_IMAGES = {"AugMix", "AutoContrast", "CenterCrop", "Equalization", "RandAugment", "Resizing",
+              "Solarization"}
+_OF_ANY = {"InputLayer", "Normalization", "Rescaling"}
+
+
+def is_of_images(layer):
+    """Whether it is a layer of images, or a model of these alone."""
+    layers = getattr(layer, "layers", None) or [layer]
+    names = {getattr(each, "class_name", None) or type(each).__name__ for each in layers}
+    of_images = {name for name in names if name.startswith("Random") or name in _OF_IMAGES}
+    return bool(of_images) and names - of_images <= _OF_ANY
+
+
+def is_one_image(layer, given):
+    """Whether such a layer or model is called on one image, not a batch."""
+    return len(given) == 1 and not isinstance(given[0], (Value, Readable)) and \
+        np.ndim(given[0]) == 3 and is_of_images(layer)
 
 
 # ---- Models ----
@@ -99,11 +126,24 @@ def record_model(recording, model, inputs, training=False, mask=None):
     model._losses = [Value(added.value, recording)] if added.value else []
     if hasattr(recording, "losses"):        # of a step
         recording.losses += model._losses
-    return [Value(pointer, recording) for pointer in out[:count]]
+    return [_whole(Value(pointer, recording), tensor.dtype)
+            for pointer, tensor in zip(out, model.outputs)]
+
+
+def _whole(value, dtype):
+    """Whole numbers, which the library's models compute as floats, as such."""
+    return value if "float" in dtype or "float" not in value.dtype else value.astype(dtype)
 
 
 def call_model(model, inputs, training=None, mask=None):
     """model(x): one output or a list of them, recorded or computed."""
+    made = in_graph(lambda *x: call_model(model, list(x), training, mask), *inputs)
+    if made is not NotImplemented:
+        return made
+    if training is None and is_of_images(model):
+        training = True     # as of Keras' layers, if nothing says otherwise
+    if is_one_image(model, inputs):
+        return _first(call_model(model, [np.asarray(x)[None] for x in inputs], training, mask))
     recording = recording_of([*inputs, mask])
     if recording is not None:
         made = record_model(recording, model, inputs, training, mask)
@@ -188,6 +228,11 @@ def call_layer(layer, args, kwargs):
     keeps."""
     from ._models import Model
     from ._traced import flat
+    made = in_graph(lambda args, kwargs: call_layer(layer, args, kwargs), list(args), kwargs)
+    if made is not NotImplemented:
+        return made
+    if is_one_image(layer, args):
+        return _first(call_layer(layer, [np.asarray(x)[None] for x in args], kwargs))
     training = kwargs.pop("training", None)
     symbols = _Symbols()
     args, kwargs = [symbols(value) for value in args], symbols(kwargs)
@@ -203,6 +248,8 @@ def call_layer(layer, args, kwargs):
         layer._first = first
         tensors = []
         form = flat(made, tensors)      # what is no tensor stays in its place
+        if [t.dtype for t in tensors] == ["string"]:
+            return _strings(layer, symbols.given)
         model = Model(symbols.symbols, tensors, name=layer.name + "_call")
         model._form = form
         while len(layer._wrappers) >= _MOST_KEPT:
@@ -210,6 +257,18 @@ def call_layer(layer, args, kwargs):
         layer._wrappers[key] = model
     made = call_model(model, symbols.given, training)
     layer._losses = model._losses
+    return made
+
+
+def _strings(layer, given):
+    """What a layer makes of arrays that is strings."""
+    lent, out = Borrowed(), lib.type("CornuArray")()
+    lib.cornu_layer_compute(layer._layer_pointer(), lent.arrays(given), len(given),
+                            ctypes.byref(out))
+    shape = shape_of(out.type.shape)
+    texts = (ctypes.c_char_p * int(np.prod(shape, dtype=np.int64))).from_address(out.data)
+    made = np.array([text.decode("utf-8") for text in texts]).reshape(shape).view(Array)
+    lib.free(out.data)
     return made
 
 

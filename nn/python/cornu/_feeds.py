@@ -35,7 +35,7 @@ def in_order(data, shuffle=False):
 
 
 def refuse(**given):
-    """What Keras does not take with batches, either."""
+    """What Keras does not take with batches, either; a size of batches it ignores."""
     for name, value in given.items():
         if value:
             raise ValueError("%s is given with batches from an iterator, which has its own" % name)

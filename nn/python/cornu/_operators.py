@@ -37,6 +37,11 @@ class Operators:
     def __getitem__(self, key):
         return operate("get_item", self, key)
 
+    def __tf_tensor__(self, dtype=None, name=None):
+        """What TensorFlow asks of an argument that is none of its tensors."""
+        from ._tensorflow import tensor_of
+        return tensor_of(self, dtype)
+
 
 def operate(name, /, *values, **named):
     from ._symbols import operation

@@ -298,15 +298,15 @@ class Trained(Stepped):
                         validation_batch_size=validation_batch_size or 0,
                         validation_freq=validation_freq)
         if is_feed(x):
-            refuse(y=y is not None, sample_weight=sample_weight is not None, batch_size=batch_size,
+            refuse(y=y is not None, sample_weight=sample_weight is not None,
                    validation_split=validation_split)
-            config.data = self._feed(feeds, x, shuffle)
+            config.data, config.batch_size = self._feed(feeds, x, shuffle), 0
         else:
             self._lend_data(lent, config, x, y, sample_weight)
         if class_weight is not None:
             config.class_weight = self._class_weights(lent, class_weight)
         if is_feed(validation_data):
-            refuse(validation_batch_size=validation_batch_size)
+            config.validation_batch_size = 0
             config.validation_data.data = self._feed(feeds, validation_data, again=True)
         elif validation_data is not None:
             self._lend_data(lent, config.validation_data,
@@ -389,8 +389,8 @@ class Trained(Stepped):
                         verbose=_verbose(verbose), steps=steps or 0,
                         results=ctypes.addressof(values))
         if is_feed(x):
-            refuse(y=y is not None, sample_weight=sample_weight is not None, batch_size=batch_size)
-            config.data = self._feed(feeds, x)
+            refuse(y=y is not None, sample_weight=sample_weight is not None)
+            config.data, config.batch_size = self._feed(feeds, x), 0
         else:
             self._lend_data(lent, config, x, y, sample_weight)
         self._running(callbacks, verbose, feeds, config,
@@ -415,6 +415,9 @@ class Trained(Stepped):
         return [np.zeros((rows,) + shape, np.float32) for shape in shapes]
 
     def _returned(self, outputs):
+        """In the form of the outputs; whole numbers as such."""
+        outputs = [made if "float" in kind else made.astype(kind)
+                   for made, kind in zip(outputs, [t.dtype for t in self.outputs])]
         return self._formed(outputs[0] if len(outputs) == 1 else outputs)
 
     def predict(self, x, batch_size: int = None, verbose="auto", steps: int = None,
@@ -423,7 +426,7 @@ class Trained(Stepped):
         may be batches, as for fit, of which only the inputs are used."""
         x = self._know_data(x)
         if is_feed(x):
-            refuse(batch_size=batch_size, callbacks=callbacks)
+            refuse(callbacks=callbacks)
             return self._predict_batches(x, steps)
         lent = Borrowed()
         xs = [np.asarray(a) for a in self._to_predict(x)]

@@ -18,6 +18,7 @@ from ._described import described, plain
 from ._extents import extents_of
 from ._library import Owned, lib, struct
 from ._operators import Operators, operate, users_line
+from ._tensorflow import in_graph, shape_in_graph
 from ._traces import tracing
 
 _MOST = lib.constants["CORNU_MAX_LAYER_TENSORS"]
@@ -269,7 +270,7 @@ class Recording:
             return self.constant(x._needed("an array"))
         if isinstance(x, Readable):
             return x._read(self)
-        return self.constant(x if isinstance(x, np.ndarray) else to_array(x))
+        return self.constant(x if hasattr(x, "__array__") else to_array(x))
 
     def read(self, variable, keep):
         """The value that a variable has, after the assignments so far."""
@@ -451,7 +452,7 @@ class _Form:
                 raise TypeError("%r is given where a number is expected; in %s"
                                 % (value, users_line()))
             return self._tensor(self.recording.value(value))
-        if operand and isinstance(value, (np.ndarray, np.generic)):
+        if operand and hasattr(value, "__array__"):
             return self._tensor(self.recording.constant(value))
         if isinstance(value, (list, tuple)):
             return [self(v, operand) for v in value]
@@ -580,6 +581,9 @@ def _filled(value, inputs):
 
 def eager(name, values, named):
     """keras.ops.NAME of arrays and numbers, computed."""
+    made = in_graph(lambda *values: eager(name, values[:-1], values[-1]), *values, named)
+    if made is not NotImplemented:
+        return made
     key, arrays = [name], []
     flags, by_name, many, lists = _operands(name)
     if len(values) == 2 and not named and name in _WITH_NUMBERS:
@@ -663,7 +667,8 @@ def shape(x):
     it, which operations take in the place of numbers."""
     if hasattr(x, "_symbol"):
         return extents_of(x)
-    return tuple(x.shape) if hasattr(x, "shape") else np.shape(x)
+    known = tuple(x.shape) if hasattr(x, "shape") else np.shape(x)
+    return shape_in_graph(x, known) if None in known else known
 
 
 def is_tensor(x):

@@ -1,0 +1,91 @@
+"""TensorFlow's functions, tapes and tf.function on tensors of Cornu, in programs that import both.
+
+Such a program computes its data by TensorFlow and its networks by Cornu, and writes
+tf.reduce_mean(loss) or tf.GradientTape() for both. TensorFlow itself asks other packages what to do
+with tensors that it cannot read; the tape, tf.function and the draws, which ask nobody, are replaced
+in the module `tensorflow` by classes and functions that do as before with what is TensorFlow's.
+
+In its graphs, such as those that tf.data makes of functions given to map, layers and operations of
+Cornu are nodes that call Python.
+
+Nothing here imports TensorFlow: what a program imports is connected when it is.
+"""
+
+import importlib.abc
+import importlib.util
+import sys
+
+from .._operators import users_line
+
+_callers = []       # of connected TensorFlows, one at most; see graphs.make_caller
+
+
+class _Loader(importlib.abc.Loader):
+    """The loader of a module, which connects it afterwards."""
+
+    def __init__(self, loader):
+        self._loader = loader
+
+    def create_module(self, spec):
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        _connect(module)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds TensorFlow as the other finders do, once."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "tensorflow":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader)
+        return spec
+
+
+def _connect(tensorflow):
+    """Of a TensorFlow without these interfaces, before 2.6, nothing is connected."""
+    if hasattr(getattr(tensorflow, "__internal__", None), "dispatch"):
+        from . import connect, graphs
+        if connect.connect(tensorflow):
+            _callers.append(graphs.make_caller(tensorflow))
+
+
+def connect_imported():
+    """Connects TensorFlow, now or when it is imported."""
+    imported = sys.modules.get("tensorflow")
+    if imported is None:
+        sys.meta_path.insert(0, _Finder())
+    elif hasattr(imported, "GradientTape"):
+        _connect(imported)
+
+
+def tensor_of(x, dtype):
+    """TensorFlow's tensor of a value whose elements are known. What it raises of others makes
+    TensorFlow ask for a function of the same name here."""
+    from .connect import known_array
+    import tensorflow
+    array = known_array(x)
+    if array is None:
+        raise TypeError("a tensor of cornu of the shape %s has no elements before it is computed, "
+                        "and this function of TensorFlow has no counterpart for it: use those of "
+                        "cornu.ops; in %s" % (tuple(x.shape), users_line()))
+    return tensorflow.convert_to_tensor(array, dtype)
+
+
+def in_graph(call, *given):
+    """call(*given) as a part of a graph of TensorFlow, if a tensor of one is among the arguments;
+    else NotImplemented."""
+    return _callers[0](call, *given) if _callers else NotImplemented
+
+
+def shape_in_graph(x, known):
+    """The extents of a tensor of a graph, of which those that are not known are tensors of it."""
+    import tensorflow
+    extents = tensorflow.shape(x)
+    return tuple(extents[i] if extent is None else extent for i, extent in enumerate(known))

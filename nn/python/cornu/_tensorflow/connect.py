@@ -1,0 +1,197 @@
+"""What is registered with TensorFlow, and replaced in it."""
+
+import functools
+import inspect
+import types
+
+import numpy as np
+
+from .._functions import Function, GradientTape
+from .._nested import mapped
+from .._symbols import Tensor, find_tensor
+from .._traces import tracing
+from .._values import Readable, Value, current, state
+from . import draws
+from .functions import FUNCTIONS
+
+
+def known_array(x):
+    """The elements of a value or a variable as an array; None if a model or a function that is
+    being recorded computes with them later."""
+    if isinstance(x, Value):
+        lazy = x.recording.values is not None and x.recording not in state.recordings
+        return x.numpy() if x._array is not None or lazy else None
+    if isinstance(x, Readable) and tracing() is None and current() is None:
+        return x.numpy()
+    return None
+
+
+def _find(tensorflow, path):
+    """The function of a dotted name; None in a TensorFlow without it."""
+    return functools.reduce(lambda at, name: getattr(at, name, None), path.split("."), tensorflow)
+
+
+def connect(tensorflow):
+    """Whether it is connected now; once for each process."""
+    if hasattr(tensorflow.GradientTape, "cornu_tape"):
+        return False
+    eager = type(tensorflow.zeros(()))
+
+    def is_ours(value):
+        return isinstance(value, (Tensor, Value, Readable))
+
+    _make_dispatcher(tensorflow, eager)().register()
+    tensorflow.GradientTape = _make_tape(tensorflow.GradientTape, is_ours)
+    tensorflow.function = _make_function(tensorflow)
+    for name, draw in draws.DRAWS.items():
+        real = _find(tensorflow.random, name)
+        if real is not None:
+            setattr(tensorflow.random, name, _drawing(real, draw))
+    return True
+
+
+# ---- Functions ----
+
+def _make_dispatcher(tensorflow, eager):
+    known = {inspect.unwrap(function): (inspect.signature(function), made)
+             for function, made in ((_find(tensorflow, path), made)
+                                    for path, made in FUNCTIONS.items()) if function is not None}
+
+    def plain(value):
+        """Arguments without TensorFlow's classes: its tensors as arrays, its dtypes by name."""
+        if isinstance(value, eager):
+            return value.numpy()
+        return value.name if isinstance(value, tensorflow.DType) else value
+
+    class Dispatcher(tensorflow.__internal__.dispatch.GlobalOpDispatcher):
+        """Computes a function of TensorFlow that is given a tensor of Cornu."""
+
+        def handle(self, op, args, kwargs):
+            if find_tensor([*args, *kwargs.values()]) is None:
+                return self.NOT_SUPPORTED
+            signature, made = known.get(inspect.unwrap(op), (None, None))
+            if made is None:
+                return self.NOT_SUPPORTED
+            given = dict(signature.bind(*args, **kwargs).arguments)
+            given.pop("name", None)
+            return made(**mapped(given, plain))
+    return Dispatcher
+
+
+def _drawing(real, draw):
+    """A function of tf.random: in what is recorded or traced the draws are the library's, which
+    differ from run to run; TensorFlow's would be a constant."""
+    signature = inspect.signature(real)
+
+    @functools.wraps(real)
+    def call(*args, **kwargs):
+        recording = current()
+        if tracing() is None and (recording is None or recording.values is not None) and \
+                find_tensor([*args, *kwargs.values()]) is None:
+            return real(*args, **kwargs)
+        given = dict(signature.bind(*args, **kwargs).arguments)
+        given.pop("name", None)
+        return draw(**given)
+    return call
+
+
+# ---- Tapes ----
+
+def _make_tape(real, is_ours):
+    class Tape(real):
+        """tf.GradientTape of tensors and variables of either package."""
+
+        cornu_tape = GradientTape
+
+        def __init__(self, persistent=False, watch_accessed_variables=True):
+            super().__init__(persistent, watch_accessed_variables)
+            self._cornu = GradientTape(persistent)
+
+        def __enter__(self):
+            self._cornu.__enter__()
+            return super().__enter__()
+
+        def __exit__(self, *error):
+            super().__exit__(*error)
+            self._cornu.__exit__(*error)
+
+        def watch(self, tensor):
+            flat = []
+            mapped(tensor, flat.append)
+            for each in flat:
+                self._cornu.watch(each)
+                if not is_ours(each) and not isinstance(each, np.ndarray):
+                    super().watch(each)
+
+        def gradient(self, target, sources, output_gradients=None, **options):
+            flat = []
+            mapped(target, flat.append)
+            if not any(is_ours(each) for each in flat):
+                return super().gradient(target, sources, output_gradients, **options)
+            return self._cornu.gradient(target, sources, output_gradients)
+    Tape.__name__ = Tape.__qualname__ = real.__name__
+    return Tape
+
+
+# ---- tf.function ----
+
+def _uses_cornu(value, seen):
+    """Whether a function calls what is Cornu's: by the objects that its names mean, in functions
+    of the program that it calls, too."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__.split(".")[0] == _PACKAGE
+    if isinstance(value, (types.MethodType, functools.partial)):
+        return any(_uses_cornu(part, seen) for part in (
+            getattr(value, "__self__", None), getattr(value, "__func__", value.__reduce__()[1])))
+    if not isinstance(value, types.FunctionType):
+        return type(value).__module__.split(".")[0] == _PACKAGE or any(
+            base.__module__.split(".")[0] == _PACKAGE for base in type(value).__mro__)
+    if value in seen:
+        return False
+    seen.add(value)
+    cells = [cell.cell_contents for cell in value.__closure__ or () if cell != types.CellType()]
+    names = [value.__globals__[name] for name in value.__code__.co_names
+             if name in value.__globals__]
+    return any(_uses_cornu(each, seen) for each in cells + names)
+
+
+_PACKAGE = __name__.split(".")[0]
+
+
+def _make_function(tensorflow):
+    real = tensorflow.function
+
+    @functools.wraps(real)
+    def function(func=None, **options):
+        if func is None:
+            return lambda given: function(given, **options)
+        return _Either(func, real(func, **options), tensorflow)
+    return function
+
+
+class _Either:
+    """A tf.function, recorded by the package whose models and functions it calls."""
+
+    def __init__(self, python, theirs, tensorflow):
+        functools.update_wrapper(self, python)
+        self._python, self._theirs, self._tensorflow = python, theirs, tensorflow
+        self._ours = Function(python)
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        made = _Either.__new__(_Either)
+        made.__dict__.update(self.__dict__)
+        made._python = types.MethodType(self._python, instance)
+        made._theirs = self._theirs.__get__(instance, owner)
+        made._ours = self._ours.__get__(instance, owner)
+        return made
+
+    def __call__(self, *args, **kwargs):
+        given = [self._python, *args, *kwargs.values()]
+        if self._tensorflow.inside_function() or not any(_uses_cornu(v, set()) for v in given):
+            return self._theirs(*args, **kwargs)
+        return self._ours(*args, **kwargs)
+
+    def __getattr__(self, name):
+        return getattr(self._theirs, name)

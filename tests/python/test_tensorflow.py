@@ -1,0 +1,241 @@
+"""Programs that import TensorFlow beside Cornu: its functions, tapes, tf.function and data sets."""
+
+import unittest
+
+import numpy as np
+
+import cornu
+from cornu import layers as L, ops
+
+try:
+    import tensorflow as tf
+except ImportError:
+    tf = None
+
+
+def small(units=3, seed=0):
+    model = cornu.Sequential([cornu.Input((4,)), L.Dense(5, "tanh"), L.Dense(units)])
+    rng = np.random.default_rng(seed)
+    model.set_weights([rng.standard_normal(w.shape).astype("float32") for w in model.weights])
+    return model
+
+
+def rows(*shape, seed=1):
+    return np.random.default_rng(seed).standard_normal(shape).astype("float32")
+
+
+@unittest.skipUnless(tf, "tensorflow")
+class Functions(unittest.TestCase):
+    """Each function of TensorFlow, of a layer's tensors, and on TensorFlow's own."""
+
+    def agree(self, call, *arrays, atol=1e-5):
+        class Calls(cornu.layers.Layer):
+            def call(self, given):
+                return call(*(given if len(arrays) > 1 else [given]))
+        given = [cornu.Input(a.shape[1:], dtype=a.dtype.name) for a in arrays]
+        made = Calls()(given if len(arrays) > 1 else given[0])
+        model = cornu.Model(given, made)
+        found = model.predict(list(arrays), verbose=0)
+        wanted = call(*[tf.constant(a) for a in arrays])
+        found, wanted = [x if isinstance(x, list) else [x] for x in (found, wanted)]
+        self.assertEqual(len(found), len(wanted))
+        for a, b in zip(found, wanted):
+            np.testing.assert_allclose(a, b.numpy(), atol=atol, rtol=1e-5)
+
+    def test_of_elements_and_sums(self):
+        x, y = rows(4, 5, 6), rows(4, 5, 6, seed=2)
+        for call in (
+                lambda x, y: tf.sqrt(tf.square(x - y) + tf.square(1e-3)),
+                lambda x, y: tf.abs(x) * tf.exp(y) + tf.math.log(tf.maximum(x, 0.1)),
+                lambda x, y: tf.where(tf.greater(x, y), x, tf.zeros_like(y)),
+                lambda x, y: tf.clip_by_value(tf.divide(x, y), -2.0, 2.0),
+                lambda x, y: tf.nn.softmax(tf.nn.leaky_relu(x) + tf.nn.gelu(y)),
+                lambda x, y: tf.cast(tf.math.floormod(x, 2.0) > 1.0, tf.float32),
+                lambda x, y: tf.nn.sigmoid_cross_entropy_with_logits(labels=tf.sigmoid(x),
+                                                                     logits=y),
+                lambda x, y: tf.nn.softmax_cross_entropy_with_logits(tf.nn.softmax(x), y),
+                lambda x, y: tf.reduce_mean(x, axis=(1, 2), keepdims=True) + tf.reduce_max(y, 2)[
+                    :, :, None],
+                lambda x, y: tf.math.reduce_std(x, axis=-1) + tf.norm(y, axis=-1),
+                lambda x, y: tf.math.l2_normalize(x, axis=1) + tf.math.l2_normalize(y),
+                lambda x, y: tf.matmul(x, y, transpose_b=True),
+                lambda x, y: tf.einsum("bij,bkj->bik", x, y),
+                lambda x, y: tf.math.cumprod(x, axis=-1, exclusive=True) + tf.cumsum(y, 1),
+                lambda x, y: tf.cumsum(x, 2, exclusive=True, reverse=True) - y):
+            self.agree(call, x, y)
+
+    def test_of_shapes(self):
+        x, y = rows(4, 5, 6), rows(4, 5, 6, seed=2)
+        for call in (
+                lambda x, y: tf.concat([x, tf.expand_dims(tf.reduce_sum(y, -1), -1)], axis=-1),
+                lambda x, y: tf.reshape(tf.stack([x, y], axis=1), (tf.shape(x)[0], -1)),
+                lambda x, y: tf.transpose(tf.tile(x, [1, 2, 1]), (0, 2, 1)) + tf.ones((6, 10)),
+                lambda x, y: tf.split(x, [1, 4], axis=1)[1] + tf.split(y, 5, 1)[0],
+                lambda x, y: tf.split(x, [-1, 2], axis=2)[0],
+                lambda x, y: tf.unstack(x, axis=1)[2] + tf.squeeze(y[:, :1], 1),
+                lambda x, y: tf.pad(x, [[0, 0], [1, 2], [0, 3]], constant_values=2.0),
+                lambda x, y: tf.reverse(x, [1]) + tf.roll(y, 1, 2),
+                lambda x, y: tf.gather(x, [0, 2, 2], axis=1),
+                lambda x, y: tf.gather(x, tf.argmax(y, 1), axis=1, batch_dims=1),
+                lambda x, y: tf.one_hot(tf.argmax(x, axis=-1), 6, axis=1, on_value=2.0),
+                lambda x, y: tf.math.top_k(tf.sort(x, direction="DESCENDING"), 2)[0],
+                lambda x, y: tf.cast(tf.argsort(x, direction="DESCENDING"), tf.float32) + y):
+            self.agree(call, x, y)
+
+    def test_of_images(self):
+        x, y = np.abs(rows(3, 16, 16, 4)), np.abs(rows(3, 16, 16, 4, seed=2))
+        kernel = rows(3, 2, 4, 5, seed=3)
+        for call in (
+                lambda x, y: tf.nn.conv2d(x, kernel, [1, 2, 2, 1], "SAME"),
+                lambda x, y: tf.nn.depthwise_conv2d(x, kernel, [1, 1, 1, 1], "VALID"),
+                lambda x, y: tf.nn.avg_pool2d(x, 4, 2, "VALID"),
+                lambda x, y: tf.nn.max_pool2d(x, [1, 2, 2, 1], [1, 2, 2, 1], padding="SAME"),
+                lambda x, y: tf.image.extract_patches(x, [1, 4, 4, 1], [1, 4, 4, 1], [1, 1, 1, 1],
+                                                      "VALID"),
+                lambda x, y: tf.image.resize(x, (8, 5)), lambda x, y: tf.image.flip_left_right(x),
+                lambda x, y: tf.nn.depth_to_space(x, 2), lambda x, y: tf.image.psnr(x, y, 1.0),
+                lambda x, y: tf.image.ssim(x, y, max_val=2.0)):
+            self.agree(call, x, y, atol=1e-4)
+
+    def test_what_has_no_counterpart_says_so(self):
+        with self.assertRaisesRegex(TypeError, "no counterpart for it: use those of cornu.ops"):
+            tf.signal.fft(cornu.Input((3,)))
+
+    def test_variables_and_results_are_tensors_to_it(self):
+        model = small()
+        y = model(tf.ones((2, 4)))
+        self.assertEqual(tf.reduce_sum(y).numpy(), tf.reduce_sum(y.numpy()).numpy())
+        np.testing.assert_array_equal(tf.transpose(model.weights[0]).numpy(),
+                                      model.get_weights()[0].T)
+
+
+@unittest.skipUnless(tf, "tensorflow")
+class Tapes(unittest.TestCase):
+    def wanted(self, x, y):
+        """The gradients of TensorFlow."""
+        w = [tf.Variable(v) for v in small().get_weights()]
+        with tf.GradientTape() as tape:
+            made = tf.tanh(x @ w[0] + w[1]) @ w[2] + w[3]
+            loss = tf.reduce_mean(tf.square(y - made))
+        return loss.numpy(), [g.numpy() for g in tape.gradient(loss, w)]
+
+    def test_outside_of_functions(self):
+        x, y, model = rows(6, 4), rows(6, 3), small()
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(y - model(tf.constant(x), training=True)))
+        found = tape.gradient(loss, model.trainable_variables)
+        wanted = self.wanted(x, y)
+        np.testing.assert_allclose(float(loss), wanted[0], rtol=1e-5)
+        for a, b in zip(found, wanted[1]):
+            np.testing.assert_allclose(a, b, atol=1e-5)
+
+    def test_with_respect_to_what_is_watched(self):
+        model, x = small(), tf.constant(rows(2, 4))
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = model(x)[:, tf.constant(1)]
+        w = model.get_weights()
+        slope = 1 - np.tanh(x.numpy() @ w[0] + w[1]) ** 2
+        np.testing.assert_allclose(tape.gradient(y, x).numpy(), slope * w[2][:, 1] @ w[0].T,
+                                   atol=1e-5)
+
+    def test_of_tensorflow_alone(self):
+        x = tf.constant([2.0, 3.0])
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(x ** 2)
+        np.testing.assert_array_equal(tape.gradient(y, x).numpy(), [4, 6])
+
+    def test_in_a_train_step(self):
+        test = self
+
+        class Custom(cornu.Model):
+            def __init__(self):
+                super().__init__()
+                self.net, self.seen = small(), cornu.metrics.Mean(name="noise")
+
+            def call(self, x):
+                return self.net(x)
+
+            def train_step(self, data):
+                x, y = data
+                noise = tf.random.normal((tf.shape(x)[0], 2), mean=5.0)
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean(tf.square(y - self(x, training=True)))
+                gradients = tape.gradient(loss, self.trainable_variables)
+                test.assertIsInstance(loss, type(gradients[0]))
+                self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
+                self.seen.update_state(noise)
+                return {"loss": loss, "noise": self.seen.result()}
+        x, y, model = rows(6, 4), rows(6, 3), Custom()
+        model.compile(cornu.optimizers.SGD(0.1))
+        logs = model.fit(x, y, batch_size=6, epochs=2, verbose=0).history
+        loss, gradients = self.wanted(x, y)
+        np.testing.assert_allclose(logs["loss"][0], loss, rtol=1e-5)
+        self.assertLess(logs["loss"][1], loss)
+        self.assertNotEqual(*logs["noise"])         # drawn in each step
+        self.assertLess(abs(logs["noise"][0] - 5), 2)
+
+    def test_functions_are_recorded_by_whose_they_are(self):
+        model, optimizer = small(), cornu.optimizers.SGD(0.1)
+        runs = []
+
+        @tf.function
+        def step(x, y):
+            runs.append(1)
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(y - model(x, training=True)))
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+            return loss
+
+        @tf.function
+        def doubled(x):
+            return tf.reduce_sum(x) * 2
+        x, y = rows(6, 4), rows(6, 3)
+        losses = [float(step(tf.constant(x), y)) for _ in range(4)]
+        np.testing.assert_allclose(losses[0], self.wanted(x, y)[0], rtol=1e-5)
+        self.assertLess(losses[3], losses[0])
+        self.assertLess(len(runs), 4)
+        self.assertEqual(doubled(tf.ones(3)).numpy(), 6)
+        self.assertTrue(hasattr(doubled, "get_concrete_function"))
+
+
+@unittest.skipUnless(tf, "tensorflow")
+class Data(unittest.TestCase):
+    def test_layers_and_operations_in_map(self):
+        images = np.random.default_rng(0).integers(0, 255, (6, 12, 10, 3)).astype("uint8")
+        augment = cornu.Sequential([L.Rescaling(1 / 255), L.Resizing(9, 9), L.RandomCrop(8, 8)])
+        words = L.StringLookup(vocabulary=["a", "b"])
+
+        def prepare(image, label, word):
+            return augment(image), ops.one_hot(label, 7), words(word[None])[0], ops.shape(image)[0]
+        data = tf.data.Dataset.from_tensor_slices((images, np.arange(6), list("abcabc"))).map(
+            prepare, num_parallel_calls=2).batch(4)
+        self.assertEqual([spec.shape.as_list() for spec in data.element_spec],
+                         [[None, 8, 8, 3], [None, 7], [None], [None]])
+        image, label, word, height = next(iter(data))
+        np.testing.assert_array_equal(label.numpy(), np.eye(7)[:4])
+        np.testing.assert_array_equal(word.numpy(), [1, 2, 0, 1])
+        np.testing.assert_array_equal(height.numpy(), [12] * 4)
+        self.assertTrue((image.numpy().std((1, 2)) > 0.1).all())
+
+    def test_unknown_extents(self):
+        data = tf.data.Dataset.from_generator(
+            lambda: iter([np.ones((5, 7, 3), "uint8"), np.ones((8, 4, 3), "uint8")]),
+            output_signature=tf.TensorSpec((None, None, 3), tf.uint8))
+        resized = data.map(lambda x: ops.image.resize(x, (6, 6)))
+        self.assertEqual(resized.element_spec.shape.as_list(), [6, 6, 3])
+        taller = data.map(lambda x: ops.concatenate([x, x], axis=0))
+        self.assertEqual(taller.element_spec.shape.as_list(), [None, None, 3])
+        self.assertEqual([x.shape[0] for x in taller.as_numpy_iterator()], [10, 16])
+
+    def test_fit_ignores_a_size_of_batches(self):
+        model, data = small(), tf.data.Dataset.from_tensor_slices((rows(6, 4), rows(6, 3))).batch(4)
+        model.compile("sgd", "mse")
+        model.fit(data, batch_size=3, validation_data=data, validation_batch_size=2, verbose=0)
+        self.assertEqual(model.predict(data, batch_size=5, verbose=0).shape, (6, 3))
+
+
+if __name__ == "__main__":
+    unittest.main()
