@@ -100,13 +100,29 @@ CornuTensor *cornu__operation_get_item(const CornuOperands *o)
 
 /* ---- take ---- */
 
-/* The elements of fixed places along an axis, put together. */
+static CornuTensor *take_along(const CornuOperands *o, CornuTensor *x, int axis,
+                               CornuTensor *indices);
+
+/* Whether all places are of the axis, counted from its start. */
+static bool are_places(const json_t *places, int64_t n)
+{
+    for (size_t i = 0; i < json_array_size(places); i++) {
+        const json_t *at = json_array_get(places, i);
+        if (!json_is_integer(at) || json_integer_value(at) < 0 || json_integer_value(at) >= n)
+            return false;
+    }
+    return true;
+}
+
+/* The elements of fixed places along an axis, put together; of very many as of computed ones. */
 static CornuTensor *take_fixed(const CornuOperands *o, CornuTensor *x, int axis,
                                const json_t *places)
 {
     enum { MOST = 4096 };
     const size_t count = json_array_size(places);
     if (json_is_integer(places)) return element(o, x, axis, json_integer_value(places));
+    if (count > MOST && are_places(places, cornu_tensor_shape(x).extent[axis]))
+        return take_along(o, x, axis, cornu__operand_tensor(o, "indices", 1));
     if (count < 1 || count > MOST)
         return cornu__operation_refuse(o, "takes too many elements, or none");
     CornuTensor **parts = cornu__allocate(count, sizeof *parts);

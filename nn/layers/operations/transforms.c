@@ -79,9 +79,11 @@ static bool pair(const CornuOperands *o, const char *name, const int64_t *usual,
 {
     int64_t   numbers[CORNU_MAX_RANK];
     const int count = cornu__argument_list(o, name, -1, numbers);
+    /* TensorFlow's (1, height, width, 1), which Keras lets pass. */
+    const bool whole = count == 4 && numbers[0] == 1 && numbers[3] == 1;
     for (int i = 0; i < 2; i++)
-        to[i] = count == -1 ? usual[i] : count == 1 ? numbers[0] : numbers[i];
-    if (count != -2 && count < 3 && to[0] > 0 && to[1] > 0) return true;
+        to[i] = count == -1 ? usual[i] : count == 1 ? numbers[0] : numbers[i + whole];
+    if (count != -2 && (count < 3 || whole) && to[0] > 0 && to[1] > 0) return true;
     if (count != -2) cornu__operation_refuse(o, "expected one or two positive numbers");
     return false;
 }

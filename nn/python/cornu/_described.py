@@ -44,6 +44,10 @@ def plain(value):
         return value.to_dict()
     if hasattr(value, "dtype") and hasattr(value, "tolist"):
         return value.tolist()
+    if hasattr(value, "__array__") and hasattr(value, "dtype"):     # of another package
+        return np.asarray(value).tolist()
+    if hasattr(value, "as_numpy_dtype"):    # TensorFlow's
+        return value.name
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
         return np.dtype(value).name
     if isinstance(value, dict):

@@ -320,7 +320,7 @@ class Model(Trained, Configured, Weighted):
             if tracing() is None and not isinstance(find_tensor([inputs, mask]), Tensor):
                 if current() is None and not isinstance(find_tensor([inputs]), Value):
                     self._know_data(inputs)
-                if self._owned is not None:
+                if self._owned is not None and self._fits(inputs):
                     return call_model(self, self._ordered("input", inputs),
                                       self._body._usual_training(training), mask)
             return self._body(inputs, **{k: v for k, v in given.items() if v is not None})
@@ -338,6 +338,15 @@ class Model(Trained, Configured, Weighted):
             inputs, kwargs = tracing().symbols(inputs), tracing().symbols(kwargs)
         check_tensors(self.name, [inputs, *kwargs.values()])
         return self._called([self._call_inputs(inputs)], kwargs)
+
+    def _fits(self, inputs):
+        """Whether the model, whose extents are those of its first data, takes these. Of others it
+        is made anew, as a layer is."""
+        given = leaves(inputs)
+        return len(given) != len(self.inputs) or all(
+            len(np.shape(x)) == len(t.shape) and
+            all(a is None or a == b for a, b in zip(t.shape, np.shape(x)))
+            for x, t in zip(given, self.inputs))
 
     def _call_inputs(self, inputs):
         """One, or a list, of those in dictionaries by their names and in nested lists."""
@@ -481,7 +490,7 @@ class Sequential(Model):
         super()._adopt(address, owner)
         self._waiting, self._shaped = [], True
 
-    @property
+    @Weighted.built.getter
     def built(self):
         return not self._waiting and Weighted.built.fget(self)
 

@@ -65,6 +65,13 @@ def type_of(tensor):
     return made
 
 
+def _mark(tensor, number):
+    """An operand that is not used: by its extent the library tells apart calls with tensors of the
+    same types and other arguments."""
+    zeros = np.zeros(number, np.float32)
+    return operation("constant", tensor, zeros) if tracing() is None else tracing().tensor(zeros)
+
+
 def _kind(dtype):
     """The dtype of a weight in Python: one of whole numbers, or what floats are computed in."""
     name = "float32" if dtype is None else KERAS_NAMES[dtype_number(dtype)]
@@ -118,7 +125,7 @@ class Traces:
     _begins = False             # the library's layer
 
     def _start(self):
-        self._own, self._signatures, self._symbols = [], {}, {}
+        self._own, self._signatures, self._symbols, self._variants = [], {}, {}, {}
 
     def _class(self):
         return type(self)
@@ -435,7 +442,7 @@ class Traces:
 
     def _safe_config(self):
         try:
-            return plain(self.get_config())
+            return plain(self.get_config() or {})
         except (TypeError, ValueError, NotImplementedError):
             return {}       # files say that the class lacks get_config by what they lack
 
@@ -452,22 +459,22 @@ class Traces:
         if not tensors:
             raise TypeError("%s: called without a tensor; in %s" % (self.name, users_line()))
         self._build_once(filled(args, tensors), filled(kwargs, tensors))
+        static, address = repr((args, kwargs)), self._ready()
+        if static in self._variants:
+            tensors.append(_mark(tensors[0], self._variants[static]))
         types = [(type_of(tensor), tensor._masked) for tensor in tensors]
-        static = repr((args, kwargs))
         key = static, tuple((t.dtype, *t.shape) for t in tensors)
-        address = self._ready()
         if key not in self._signatures:
             known = (lib.type("CornuType") * len(types))(*[kind for kind, _ in types])
             takes = lib.cornu_traced_takes(address, ctypes.addressof(known), len(types))
             same = next((form for (text, _), form in self._signatures.items() if text == static),
                         None) if takes else None
-            if takes and self._adopted and not self._signatures:
+            if takes and self._adopted and (not self._signatures or static in self._variants):
                 same = self._run(args, kwargs, types,
                                  False if self._training_matters() else None)[3]
-            if takes and same is None:
-                raise ValueError("%s: is called on tensors of the same types with other arguments "
-                                 "than before, %s; give them to __init__; in %s"
-                                 % (self.name, static, users_line()))
+            if takes and same is None:      # with other arguments than before, such as numbers
+                self._variants[static] = len(self._variants) + 1
+                return self._prepared(filled(args, tensors), filled(kwargs, tensors))
             self._signatures[key] = same if takes else self._trace(args, kwargs, types)
         return tensors, self._signatures[key]
 
@@ -655,7 +662,7 @@ class Layer(Traces, Weighted):
     def to_dict(self):
         kind = type(self)
         return {"module": kind.__module__, "class_name": kind.__name__,
-                "config": plain(self.get_config()),
+                "config": plain(self.get_config() or {}),     # one without return
                 "registered_name": getattr(kind, "_registered_name", None) or kind.__name__}
 
     @property

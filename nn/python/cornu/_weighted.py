@@ -182,6 +182,10 @@ class Weighted(StatelessLayer):
     def built(self):
         return bool(self._layer().built)
 
+    @built.setter
+    def built(self, value):
+        """Programs set it at the end of their build; the library knows it by itself."""
+
     @property
     def trainable(self):
         """Read by the first training step after compile."""

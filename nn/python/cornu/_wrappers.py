@@ -173,7 +173,7 @@ class Wraps:
     def weights(self):
         return super().weights if self._owned is not None else []
 
-    @property
+    @Weighted.built.getter
     def built(self):
         return self._owned is not None and super().built
 

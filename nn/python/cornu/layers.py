@@ -10,6 +10,7 @@ from ._arrays import Borrowed
 from ._errors import CornuError
 from ._described import Described, make_classes, plain, snake_case, unique_name
 from ._library import Owned, lib, struct
+from ._operators import operate
 from ._surface.missing import add_aliases, getter, missing_attribute
 from ._surface.registry import add_registry
 from ._symbols import Tensor, find_tensor, input_tensor as Input
@@ -383,6 +384,15 @@ class RNN(globals()["RNN"]):
         if isinstance(cell, (list, tuple)):
             cell = globals()["StackedRNNCells"](cell)
         super().__init__(cell, *args, **kwargs)
+
+
+class Concatenate(globals()["Concatenate"]):
+    """Concatenate(axis=-1). Along axis 0 the rows of the batches follow each other."""
+
+    def _computed(self, args, kwargs):
+        if self.axis == 0:
+            return operate("concatenate", *args, axis=0)
+        return super()._computed(args, kwargs)
 
 
 __all__ += ["Lambda", "Wrapper"]

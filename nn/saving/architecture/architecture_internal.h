@@ -6,6 +6,7 @@
 #include "../../fields/field_internal.h"
 #include "../../layers/operations/operation_internal.h"
 #include "../../model/model_internal.h"
+#include "../../model/traced/traced_internal.h"
 #include "../../weights/weight_rules_internal.h"
 
 /* ---- Lists and dictionaries of tensors ---- */
@@ -105,10 +106,10 @@ CornuStatus cornu__operation_from_json(const json_t *value, CornuLayer **layer);
  * histories are appended to a list. NULL when out of memory. */
 json_t *cornu__operation_operands(const json_t *call, json_t *histories);
 
-/* A Functional model from its config; policy is the name of its own, or NULL. Layers that another
- * model has by the same name are that one's, with their weights; NULL: none are. */
+/* A Functional model from its config; policy is the name of its own, or NULL. Layers that graphs of a
+ * traced layer call by the same name are those, with their weights; NULL: none are. */
 CornuModel *cornu__functional_from_json(const json_t *config, const char *policy,
-                                        const CornuPolicy *usual, const CornuModel *shared);
+                                        const CornuPolicy *usual, const CornuTraced *shared);
 
 /* A traced layer, likewise as other layers: what Keras writes of a class of the program, so that
  * Keras reads it where that class is registered, and beside it, as "traced", its weights and

@@ -22,7 +22,7 @@ typedef struct {
     CornuLinked        *layers;
     size_t              count;
     json_t             *places;      /* the index of each name */
-    const CornuModel   *shared;      /* whose layers are taken where names are equal; or NULL */
+    const CornuTraced  *shared;      /* whose layers are taken where names are equal; or NULL */
     CornuSymbol *const *given;       /* of a single call: the symbols that its tensors number */
     int                 given_count;
 } CornuLinks;

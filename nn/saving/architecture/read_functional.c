@@ -58,17 +58,21 @@ static json_t *with_call_arguments(const json_t *value)
     return cornu__json_with(json_copy((json_t *)value), "config", config);
 }
 
-/* The layer of that name in the model; operations and inputs are each model's own. */
-static CornuLayer *shared_layer(const CornuModel *shared, const json_t *value)
+/* The layer of that name in one of the graphs; operations and inputs are each graph's own. */
+static CornuLayer *shared_layer(const CornuTraced *shared, const json_t *value)
 {
     const char *name = json_string_value(json_object_get(value, "name"));
-    const int   at = shared && name ? cornu__lookup_find(&shared->names, name) : -1;
-    return at < 0 ? NULL : shared->base.inner[at];
+    for (int g = 0; shared && name && g < shared->graph_count; g++) {
+        const CornuModel *model = shared->graphs[g].model;
+        const int         at = cornu__lookup_find(&model->names, name);
+        if (at >= 0) return model->base.inner[at];
+    }
+    return NULL;
 }
 
 /* Makes a layer, without its calls. */
 static CornuStatus make_linked(const json_t *value, const CornuPolicy *usual,
-                               const CornuModel *shared, CornuLinked *layer)
+                               const CornuTraced *shared, CornuLinked *layer)
 {
     const char *module = json_string_value(json_object_get(value, "module"));
     layer->is_operation = module && !strncmp(module, CORNU__OPERATIONS_MODULE,
@@ -214,7 +218,7 @@ static CornuStatus read_more(const CornuLinks *links, const json_t *list, CornuS
 }
 
 CornuModel *cornu__functional_from_json(const json_t *config, const char *policy,
-                                        const CornuPolicy *usual, const CornuModel *shared)
+                                        const CornuPolicy *usual, const CornuTraced *shared)
 {
     CornuLinks       links = { .shared = shared };
     CornuModel      *model = NULL;

@@ -249,8 +249,7 @@ static CornuStatus read_graph(CornuTraced *traced, const json_t *value)
         return cornu__fail(CORNU_ERR_FORMAT, "a graph with more than %d operands, results or "
                            "assigned weights", CORNU_MAX_MODEL_TENSORS);
     graph.model = cornu__functional_from_json(
-        json_object_get(json_object_get(value, "graph"), "config"), NULL, NULL,
-        traced->graph_count ? traced->graphs[0].model : NULL);
+        json_object_get(json_object_get(value, "graph"), "config"), NULL, NULL, traced);
     if (!graph.model) return cornu_error_take();
     graph.reads = cornu__allocate((size_t)graph.read_count + 1, sizeof *graph.reads);
     if (graph.reads) return cornu__traced_add_graph(traced, graph);
