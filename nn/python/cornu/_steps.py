@@ -249,6 +249,24 @@ class CompiledMetrics(LossTracker):
             self._model._compute(lib.cornu_step_compute_metrics, y, y_pred, sample_weight)
 
 
+class AllMetrics:
+    """What Model.compiled_metrics returns. Means, such as that of the loss, become those of the
+    predictions, as in Keras."""
+
+    def __init__(self, model):
+        self._model = model
+
+    def update_state(self, y, y_pred, sample_weight=None):
+        from .metrics import Mean
+        for metric in self._model.metrics:
+            if isinstance(metric, CompiledMetrics) or not isinstance(metric, (Mean, LossTracker)):
+                metric.update_state(y, y_pred, sample_weight=sample_weight)
+            elif isinstance(metric, LossTracker):
+                metric.update_state(operate("mean", y_pred), sample_weight=float(_rows(y_pred)))
+            else:
+                metric.update_state(y_pred, sample_weight=sample_weight)
+
+
 def unpack_x_y_sample_weight(data):
     """keras.utils.unpack_x_y_sample_weight."""
     if isinstance(data, list):
@@ -343,6 +361,15 @@ class Stepped:
         """Updates the metrics of compile; returns all results."""
         self._compile_metrics.update_state(y, y_pred, sample_weight=sample_weight)
         return self.get_metrics_result()
+
+    # ---- Names of Keras 2, which Keras on TensorFlow still has ----
+
+    def compiled_loss(self, y, y_pred, sample_weight=None, regularization_losses=None):
+        return self.compute_loss(x=None, y=y, y_pred=y_pred, sample_weight=sample_weight)
+
+    @property
+    def compiled_metrics(self):
+        return AllMetrics(self)
 
     def get_metrics_result(self):
         return {metric.name: metric.result() for metric in self.metrics}
