@@ -19,7 +19,7 @@ from ._nested import filled, placed
 from ._operators import users_line
 from ._own import Objects, is_own
 from ._symbols import Form, Tensor, find_tensor, made_by, operation, results
-from ._traces import Trace, in_trace_of, tracing
+from ._traces import Trace, in_trace_of, mark, tracing
 from ._weighted import Weight, Weighted, by_address
 
 _NONE = lib.constants["CORNU_NONE"]
@@ -63,13 +63,6 @@ def type_of(tensor):
     for i, extent in enumerate(tensor.shape):
         made.shape.extent[i] = _NONE if extent is None else extent
     return made
-
-
-def _mark(tensor, number):
-    """An operand that is not used: by its extent the library tells apart calls with tensors of the
-    same types and other arguments."""
-    zeros = np.zeros(number, np.float32)
-    return operation("constant", tensor, zeros) if tracing() is None else tracing().tensor(zeros)
 
 
 def _kind(dtype):
@@ -461,7 +454,7 @@ class Traces:
         self._build_once(filled(args, tensors), filled(kwargs, tensors))
         static, address = repr((args, kwargs)), self._ready()
         if static in self._variants:
-            tensors.append(_mark(tensors[0], self._variants[static]))
+            tensors.append(mark(tensors[0], self._variants[static]))
         types = [(type_of(tensor), tensor._masked) for tensor in tensors]
         key = static, tuple((t.dtype, *t.shape) for t in tensors)
         if key not in self._signatures:

@@ -346,9 +346,19 @@ class Cell:
         return made[0], made[1:] if isinstance(states, (list, tuple)) else made[1]
 
 
+class JoinsRows:
+    """Concatenate: along axis 0 the rows of the batches follow each other."""
+
+    def _computed(self, args, kwargs):
+        if self.axis == 0:
+            return operate("concatenate", *args, axis=0)
+        return super()._computed(args, kwargs)
+
+
 def _bases_of(entry):
     wraps = [Wraps] if layer_fields(entry) else []
     wraps += [Cell] if entry["class_name"] in ("LSTMCell", "GRUCell", "SimpleRNNCell") else []
+    wraps += [JoinsRows] if entry["class_name"] == "Concatenate" else []
     return wraps + [base for base, key in ((Adapts, "adapts"), (HasVocabulary, "has_vocabulary"))
                     if entry.get(key)]
 
@@ -384,15 +394,6 @@ class RNN(globals()["RNN"]):
         if isinstance(cell, (list, tuple)):
             cell = globals()["StackedRNNCells"](cell)
         super().__init__(cell, *args, **kwargs)
-
-
-class Concatenate(globals()["Concatenate"]):
-    """Concatenate(axis=-1). Along axis 0 the rows of the batches follow each other."""
-
-    def _computed(self, args, kwargs):
-        if self.axis == 0:
-            return operate("concatenate", *args, axis=0)
-        return super()._computed(args, kwargs)
 
 
 __all__ += ["Lambda", "Wrapper"]
