@@ -130,5 +130,77 @@ class Operators(unittest.TestCase):
             bool(x > 0)
 
 
+class Composed(unittest.TestCase):
+    """Operations that are a few others, beside NumPy's."""
+
+    x = np.array([[1.0, np.nan, 3.0], [4.0, 0.5, np.nan]], "float32")
+
+    def both(self, function, x, wanted):
+        """On arrays, and in a model."""
+        np.testing.assert_allclose(function(x), wanted, rtol=1e-5)
+        given = cornu.Input(x.shape[1:], batch_size=len(x))
+
+        class Own(cornu.layers.Layer):
+            def call(self, x):
+                return function(x)
+        made = cornu.Model(given, Own()(given))(x)
+        np.testing.assert_allclose(made, wanted, rtol=1e-5)
+
+    def test_of_tensors(self):
+        ops, x = cornu.ops, self.x
+        self.both(lambda v: ops.nanargmax(v, axis=1), x, [2, 0])
+        self.both(lambda v: ops.nanargmin(v, axis=1), x, [0, 1])
+        self.assertEqual(int(ops.nanargmax(np.full(3, np.nan, "float32"))), -1)
+        rows = np.random.default_rng(0).normal(size=(3, 8)).astype("float32")
+        self.both(ops.corrcoef, rows, np.corrcoef(rows))
+        parted = np.take_along_axis(rows, np.asarray(ops.argpartition(rows, 3)), -1)
+        np.testing.assert_array_equal(parted[:, 3], np.partition(rows, 3)[:, 3])
+        for name, axis in (("vsplit", 0), ("hsplit", 1), ("dsplit", 2)):
+            cube = np.arange(64.0, dtype="float32").reshape(4, 4, 4)
+            for made, wanted in zip(getattr(ops, name)(cube, 2), np.split(cube, 2, axis)):
+                np.testing.assert_array_equal(made, wanted)
+        self.assertEqual((ops.dtype(rows), ops.dtype(cornu.Input((2,), dtype="int32"))),
+                         ("float32", "int32"))
+
+    def test_of_arrays_alone(self):
+        ops, a = cornu.ops, np.array([[4.0, 1.0], [1.0, 3.0]], "float32")
+        np.testing.assert_allclose(ops.eigh(a)[0], np.linalg.eigvalsh(a), rtol=1e-6)
+        u, s, v = ops.svd(a)
+        np.testing.assert_allclose((u * s) @ v, a, rtol=1e-5)
+        np.testing.assert_allclose(np.matmul(*ops.qr(a)), a, rtol=1e-5)
+        np.testing.assert_allclose(ops.pinv(a) @ a, np.eye(2), atol=1e-6)
+        self.assertEqual(ops.bincount(np.array([0, 2, 2]), minlength=5).tolist(), [1, 0, 2, 0, 0])
+        self.assertEqual([v.tolist() for v in ops.nonzero(np.array([0, 3, 4]))], [[1, 2]])
+        self.assertEqual(ops.unique(np.array([3, 1, 3])).tolist(), [1, 3])
+        with self.assertRaisesRegex(NotImplementedError, "ops.unique is computed of arrays"):
+            ops.unique(cornu.Input((3,)))
+
+    def test_dtypes_that_there_are_not(self):
+        for call in (lambda: cornu.ops.cast(cornu.Input((2,)), "int8"),
+                     lambda: cornu.ops.cast(np.ones(2, "float32"), "int16")):
+            with self.assertRaisesRegex(NotImplementedError, 'the dtype "int(8|16)" is not '
+                                        "available, expected bool, uint8, int32"):
+                call()
+
+    def test_input_spec(self):
+        class Own(cornu.layers.Layer):
+            def __init__(self):
+                super().__init__(name="own")
+                self.input_spec = cornu.InputSpec(min_ndim=2, axes={-1: 4})
+
+            def call(self, x):
+                return x * 2.0
+        self.assertEqual(Own()(cornu.Input((4,))).shape, (None, 4))
+        with self.assertRaisesRegex(ValueError, "Input 0 of layer 'own' is incompatible with the "
+                                    "layer: expected axis -1 to have the extent 4"):
+            Own()(cornu.Input((3,)))
+        for given, shape, text in (({"ndim": 3}, (2, 3), "expected ndim=3, found ndim=2"),
+                                   ({"max_ndim": 1}, (2, 3), "expected max_ndim=1"),
+                                   ({"shape": (None, 5)}, (2, 3), "axis 1 to have the extent 5"),
+                                   ({"shape": (None, 5)}, (2, 5), None)):
+            found = cornu.InputSpec(**given).problem(shape)
+            self.assertTrue(found is None if text is None else text in found, found)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -138,6 +138,14 @@ CornuDtype cornu__argument_dtype(const CornuOperands *o, const char *name, Cornu
     return (CornuDtype)dtype;
 }
 
+void *cornu__operation_refuse_dtype(const CornuOperands *o)
+{
+    const char *text = cornu__argument_text(o, "dtype", "");
+    return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: the dtype \"%.40s\" is not available, "
+                            "expected bool, uint8, int32, uint32, int64, float16, bfloat16, "
+                            "float32 or float64", cornu_layer_name(o->layer), text);
+}
+
 int cornu__argument_list(const CornuOperands *o, const char *name, int at,
                          int64_t numbers[CORNU_MAX_RANK])
 {

@@ -235,6 +235,6 @@ CornuTensor *cornu__operation_round(const CornuOperands *o)
 CornuTensor *cornu__operation_cast(const CornuOperands *o)
 {
     const CornuDtype dtype = cornu__argument_dtype(o, "dtype", CORNU_F32);
-    if (dtype == CORNU_DTYPE_COUNT) return cornu__operation_refuse(o, "its dtype is not available");
+    if (dtype == CORNU_DTYPE_COUNT) return cornu__operation_refuse_dtype(o);
     return cornu_op_convert(cornu__operand_x(o), dtype);
 }

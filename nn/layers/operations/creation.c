@@ -21,7 +21,7 @@ CornuTensor *cornu__operation_full(const CornuOperands *o)
     CornuTensor *value = cornu__operand_tensor(o, "fill_value", 0);
     if (!value || !shape_of(o, &shape)) return NULL;
     const CornuDtype dtype = cornu__argument_dtype(o, "dtype", cornu_tensor_type(value).dtype);
-    if (dtype == CORNU_DTYPE_COUNT) return cornu__operation_refuse(o, "its dtype is not available");
+    if (dtype == CORNU_DTYPE_COUNT) return cornu__operation_refuse_dtype(o);
     return cornu__broadcast_to(cornu_op_convert(value, dtype), shape);
 }
 
@@ -51,7 +51,7 @@ CornuTensor *cornu__operation_arange(const CornuOperands *o)
         return cornu__operation_refuse(o, "expected one element or more");
     type.dtype = cornu__argument_dtype(o, "dtype", whole ? CORNU_I32 : CORNU_F32);
     if (type.dtype == CORNU_DTYPE_COUNT || type.dtype == CORNU_BOOL)
-        return cornu__operation_refuse(o, "its dtype is not available");
+        return cornu__operation_refuse_dtype(o);
     type.shape.extent[0] = (int64_t)count;
     const CornuDtype dtype = type.dtype;
     if (type.dtype == CORNU_BF16 || type.dtype == CORNU_F16) type.dtype = CORNU_F32;

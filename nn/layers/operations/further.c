@@ -176,7 +176,7 @@ CornuTensor *cornu__operation_saturate_cast(const CornuOperands *o)
     CornuTensor     *x = cornu__operand_x(o);
     const CornuDtype dtype = cornu__argument_dtype(o, "dtype", CORNU_F32);
     if (!x) return NULL;
-    if (dtype == CORNU_DTYPE_COUNT) return cornu__operation_refuse(o, "its dtype is not available");
+    if (dtype == CORNU_DTYPE_COUNT) return cornu__operation_refuse_dtype(o);
     const CornuDtype from = cornu_tensor_type(x).dtype;
     if (cornu_dtype_is_float(dtype)) {
         if (from == CORNU_F64 || (cornu_dtype_is_float(from) && dtype == CORNU_F16))

@@ -228,7 +228,7 @@ CornuTensor *cornu__operation_one_hot(const CornuOperands *o)
     const CornuDtype dtype = cornu__argument_dtype(o, "dtype", CORNU_F32);
     x = cornu_op_convert(cornu__refuse_nan(o->call, x), CORNU_I64);
     if (axis < 0 || !(x = cornu__add_axis(x, axis))) return NULL;
-    if (dtype == CORNU_DTYPE_COUNT) return cornu__operation_refuse(o, "its dtype is not available");
+    if (dtype == CORNU_DTYPE_COUNT) return cornu__operation_refuse_dtype(o);
     CornuShape counts = { .rank = rank + 1 };
     for (int i = 0; i <= rank; i++) counts.extent[i] = i == axis ? classes : 1;
     CornuTensor *each = cornu_op_iota(o->graph, cornu_type_from(CORNU_I64, counts), axis);

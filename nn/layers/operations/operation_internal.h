@@ -124,6 +124,8 @@ void         cornu__operation_free(CornuLayer *layer);
 
 /* NULL with a pending CORNU_ERR_UNSUPPORTED: "add_1: WHAT". */
 void *cornu__operation_refuse(const CornuOperands *o, const char *what);
+/* Likewise because of its argument dtype. */
+void *cornu__operation_refuse_dtype(const CornuOperands *o);
 
 /* The argument of that name of the constructor or the call, or number `at` of the call (-1: by name
  * only). NULL if it is absent or null. */

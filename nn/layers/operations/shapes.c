@@ -412,7 +412,7 @@ static CornuTensor *like(const CornuOperands *o, double value)
     CornuType type = cornu_tensor_type(x);
     type.dtype = cornu__argument_dtype(o, "dtype", type.dtype);
     if (type.dtype == CORNU_DTYPE_COUNT)
-        return cornu__operation_refuse(o, "its dtype is not available");
+        return cornu__operation_refuse_dtype(o);
     return cornu_op_constant(o->graph, type, value);
 }
 
@@ -426,7 +426,7 @@ CornuTensor *cornu__operation_full_like(const CornuOperands *o)
     if (!value) return NULL;
     const CornuType  type = cornu_tensor_type(x);
     const CornuDtype dtype = cornu__argument_dtype(o, "dtype", type.dtype);
-    if (dtype == CORNU_DTYPE_COUNT) return cornu__operation_refuse(o, "its dtype is not available");
+    if (dtype == CORNU_DTYPE_COUNT) return cornu__operation_refuse_dtype(o);
     return cornu__broadcast_to(cornu_op_convert(value, dtype), type.shape);
 }
 

@@ -31,7 +31,7 @@ from .dtype_policies import DTypePolicy, FloatDTypePolicy
 from .errors import CornuError
 from .initializers import Initializer
 from .int8 import Int8Model
-from .layers import Layer
+from .layers import InputSpec, Layer
 from .losses import Loss
 from .metrics import Metric
 from .models import (Generator, Model, Predictor, Sequential, clone_model, from_keras, load,
@@ -54,8 +54,8 @@ def version():
 
 __all__ = [
     "CornuError", "DTypePolicy", "Device", "FloatDTypePolicy", "Generator", "GradientTape",
-    "Initializer", "Input", "Int8Model", "KerasTensor", "Layer", "Loss", "Metric", "Model",
-    "Optimizer", "Predictor", "Regularizer", "RematScope", "Sequential", "Tensor", "Variable",
+    "Initializer", "Input", "InputSpec", "Int8Model", "KerasTensor", "Layer", "Loss", "Metric",
+    "Model", "Optimizer", "Predictor", "Regularizer", "RematScope", "Sequential", "Tensor", "Variable",
     "activations", "applications", "backend", "callbacks", "clear_session", "clone_model",
     "compile_to_c", "config", "constraints", "coverage", "data", "datasets", "distribution",
     "dtype_policies", "errors", "explain", "from_keras", "function", "grad", "gradients",

@@ -14,13 +14,14 @@ from ._configured import Configured
 from ._described import Described, plain, snake_case, unique_name
 from ._extents import extents_of
 from ._functions import Variable
+from ._input_spec import check_spec
 from ._library import Owned, arguments, lib, struct
 from ._nested import filled, placed
 from ._operators import users_line
 from ._own import Objects, is_own
 from ._symbols import Form, Tensor, find_tensor, made_by, operation, results
 from ._traces import Trace, in_trace_of, mark, tracing
-from ._weighted import Weight, Weighted, by_address
+from ._weighted import Weight, Weighted, attributes, by_address
 
 _NONE = lib.constants["CORNU_NONE"]
 _MOST = lib.constants["CORNU_MAX_MODEL_TENSORS"]
@@ -69,34 +70,6 @@ def _kind(dtype):
     """The dtype of a weight in Python: one of whole numbers, or what floats are computed in."""
     name = "float32" if dtype is None else KERAS_NAMES[dtype_number(dtype)]
     return "float32" if "float" in name else name
-
-
-# ---- Attributes ----
-
-def attributes(value, path=""):
-    """(path, layer) for each layer among the attributes of an object, as Keras' files name them:
-    "dense", and in a list "blocks/dense_1"; "" is the one that an object extends, itself."""
-    for name, member in vars(value).items():
-        if name in ("_wrappers", "_arguments"):     # of single calls, of __init__
-            continue
-        if name == "_base":
-            yield "", member
-        elif isinstance(member, Weighted):
-            yield path + name, member
-        elif isinstance(member, (list, tuple, dict)):
-            yield from _members(member, path + name, {})
-
-
-def _members(container, path, counts, around=()):
-    if any(container is outer for outer in around):
-        return      # a list that contains itself
-    for member in container.values() if isinstance(container, dict) else container:
-        if isinstance(member, Weighted):
-            label = snake_case(type(member).__name__)
-            count = counts[label] = counts.get(label, -1) + 1
-            yield "%s/%s" % (path, label if count == 0 else "%s_%d" % (label, count)), member
-        elif isinstance(member, (list, tuple, dict)):
-            yield from _members(member, path, counts, (*around, container))
 
 
 class Shaped:
@@ -458,6 +431,7 @@ class Traces:
         types = [(type_of(tensor), tensor._masked) for tensor in tensors]
         key = static, tuple((t.dtype, *t.shape) for t in tensors)
         if key not in self._signatures:
+            check_spec(self, tensors)
             known = (lib.type("CornuType") * len(types))(*[kind for kind, _ in types])
             takes = lib.cornu_traced_takes(address, ctypes.addressof(known), len(types))
             same = next((form for (text, _), form in self._signatures.items() if text == static),

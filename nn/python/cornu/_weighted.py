@@ -8,6 +8,7 @@ import weakref
 import numpy as np
 
 from ._arrays import Borrowed, shape_of
+from ._described import snake_case
 from ._functions import function
 from ._library import Owned, lib
 from ._operators import operate
@@ -309,3 +310,31 @@ def check_tensors(name, values):
         elif not isinstance(value, (Tensor, str, numbers.Number, type(None))):
             raise TypeError("%s: called on %s; expected symbolic tensors, from cornu.Input. A "
                             "model's predict takes arrays" % (name, type(value).__name__))
+
+
+# ---- Attributes ----
+
+def attributes(value, path=""):
+    """(path, layer) for each layer among the attributes of an object, as Keras' files name them:
+    "dense", and in a list "blocks/dense_1"; "" is the one that an object extends, itself."""
+    for name, member in vars(value).items():
+        if name in ("_wrappers", "_arguments"):     # of single calls, of __init__
+            continue
+        if name == "_base":
+            yield "", member
+        elif isinstance(member, Weighted):
+            yield path + name, member
+        elif isinstance(member, (list, tuple, dict)):
+            yield from _members(member, path + name, {})
+
+
+def _members(container, path, counts, around=()):
+    if any(container is outer for outer in around):
+        return      # a list that contains itself
+    for member in container.values() if isinstance(container, dict) else container:
+        if isinstance(member, Weighted):
+            label = snake_case(type(member).__name__)
+            count = counts[label] = counts.get(label, -1) + 1
+            yield "%s/%s" % (path, label if count == 0 else "%s_%d" % (label, count)), member
+        elif isinstance(member, (list, tuple, dict)):
+            yield from _members(member, path, counts, (*around, container))

@@ -14,6 +14,7 @@ from ._operators import operate
 from ._surface.missing import add_aliases, getter, missing_attribute
 from ._surface.registry import add_registry
 from ._symbols import Tensor, find_tensor, input_tensor as Input
+from ._input_spec import InputSpec
 from ._extended import Extended, overrides
 from ._lambda import Lambda, Wrapper
 from ._open_layers import base_for
@@ -382,7 +383,7 @@ _FUNCTIONS = ["add", "subtract", "multiply", "average", "maximum", "minimum", "c
 for _name in _FUNCTIONS:
     globals()[_name] = _function(_name)
 
-__all__ = ["Layer", "InputLayer", "Input", "Weight"]
+__all__ = ["Layer", "InputLayer", "InputSpec", "Input", "Weight"]
 __all__ += _FUNCTIONS
 __all__ += make_classes("layers", BuiltIn, globals(), _bases_of)
 

@@ -9,6 +9,7 @@ import functools
 import inspect
 
 from . import _control as control
+from ._composed import COMPOSED
 from ._creation import MADE
 from ._described import described
 from ._surface.missing import Namespace, add_aliases, getter
@@ -73,7 +74,7 @@ def size(x):
 
 _OWN = {"convert_to_numpy": convert_to_numpy, "convert_to_tensor": convert_to_tensor,
         "is_tensor": is_tensor, "shape": shape, "ndim": ndim, "size": size,
-        **{made.__name__: made for made in MADE},
+        **{made.__name__: made for made in (*MADE, *COMPOSED)},
         **{name: getattr(control, name) for name in (
             "cond", "switch", "while_loop", "fori_loop", "scan", "associative_scan", "map",
             "vectorized_map")}}
