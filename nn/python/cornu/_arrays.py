@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 
 from ._library import lib
-from ._operators import users_line
+from ._operators import operate, users_line
 
 _NAMES = {"f32": "float32", "f64": "float64", "f16": "float16", "i64": "int64", "i32": "int32",
           "u32": "uint32", "u8": "uint8", "bool": "bool", "bf16": "bfloat16"}
@@ -120,13 +120,41 @@ def dtype_number(name):
 # ---- Operations' arrays ----
 
 class Array(np.ndarray):
-    """What operations on arrays return: a NumPy array."""
+    """What operations on arrays return: a NumPy array. Under a GradientTape its operators are
+    recorded, as operations are."""
 
     def numpy(self):
         return np.asarray(self)
 
     def __repr__(self):
         return repr(np.asarray(self))
+
+
+def _recorded(name, operation, reflected=False):
+    usual = getattr(np.ndarray, name)
+
+    def call(self, *others):
+        if not is_taped():
+            return usual(self, *others)
+        return operate(operation, *others[::-1], self) if reflected else \
+            operate(operation, self, *others)
+    call.__name__ = name
+    return call
+
+
+def is_taped():
+    """Whether a tape records what is done with arrays."""
+    from ._values import current
+    recording = current()
+    return recording is not None and recording.values is not None
+
+
+for _name, _operation in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"),
+                          ("truediv", "true_divide"), ("pow", "power"), ("matmul", "matmul")):
+    setattr(Array, "__%s__" % _name, _recorded("__%s__" % _name, _operation))
+    setattr(Array, "__r%s__" % _name, _recorded("__r%s__" % _name, _operation, True))
+for _name, _operation in (("neg", "negative"), ("abs", "absolute"), ("getitem", "get_item")):
+    setattr(Array, "__%s__" % _name, _recorded("__%s__" % _name, _operation))
 
 
 # As Keras on JAX converts arrays.

@@ -79,6 +79,7 @@ class Variable(Readable):
             return self.of_layer._read(recording)
         if self._owned is not None:
             recording.use(self._device)
+        recording.used.add(id(self))
         return recording.read(self._on(recording), self._owned)
 
     def numpy(self):
@@ -335,9 +336,7 @@ def function(python=None, **options):
 def gradients(loss, variables):
     """The gradients of a loss, which is summed unless it is a scalar, with respect to variables,
     weights or recorded tensors: a list of values, zeros where it does not depend on them."""
-    if not isinstance(loss, Value):
-        raise TypeError("gradients: the loss is %s, expected a tensor recorded by a cornu.function "
-                        "or under a GradientTape; in %s" % (type(loss).__name__, users_line()))
+    _check_loss(loss)
     recording = loss.recording
     if recording.closed:
         raise ValueError("gradients: the values under the tape have been computed, so that there "
@@ -353,6 +352,18 @@ def gradients(loss, variables):
     x, out = (ctypes.c_void_p * len(given))(*given), (ctypes.c_void_p * len(given))()
     lib.cornu_gradients(loss.pointer, x, len(given), ctypes.addressof(out))
     return [Value(pointer, recording) for pointer in out]
+
+
+def _check_loss(loss):
+    if isinstance(loss, Value):
+        return
+    module = type(loss).__module__.partition(".")[0]
+    of_others = module in ("tensorflow", "jax", "jaxlib", "torch")
+    raise TypeError("gradients: the loss is %s, expected a tensor recorded by a cornu.function or "
+                    "under a GradientTape%s; in %s" % (
+                        type(loss).__name__, ": operations of %s are not recorded, cornu.ops has "
+                        "them by Keras' names (reduce_mean is ops.mean)" % module
+                        if of_others else "", users_line()))
 
 
 def _source(recording, variable):
@@ -386,19 +397,54 @@ class GradientTape:
             state.pending = self._lazy
 
     def watch(self, tensor):
-        """Variables need none; of an array, operations under the tape are recorded."""
-        for each in tensor if isinstance(tensor, (list, tuple)) else [tensor]:
-            if self._lazy is not None and isinstance(each, np.ndarray):
-                self._lazy.constant(each)
+        """Variables need none; of arrays, operations and operators under the tape are recorded,
+        functions of NumPy on them are not."""
+        mapped(tensor, self._watch)
 
-    def gradient(self, target, sources, output_gradients=None, unconnected_gradients=None):
-        """The gradients, in the structure of the sources."""
-        if output_gradients is not None:
-            target = record(target.recording, "multiply", (target, output_gradients), {})
-        flat = []
+    def _watch(self, tensor):
+        if self._lazy is not None and isinstance(tensor, np.ndarray):
+            before = set(self._lazy.used)
+            self._lazy.constant(tensor)
+            self._lazy.used = before
+
+    def gradient(self, target, sources, output_gradients=None, unconnected_gradients="none"):
+        """The gradients of the target, or of the sum of several, in the structure of the sources.
+        Of what nothing has used since the tape began it is None, or with "zero" zeros."""
+        kind = getattr(unconnected_gradients, "value", unconnected_gradients) or "none"
+        if kind not in ("none", "zero"):
+            raise ValueError("unconnected_gradients is %r, expected \"none\" or \"zero\"; in %s"
+                             % (unconnected_gradients, users_line()))
+        targets, weights, flat = [], [], []
+        mapped(target, targets.append)
+        mapped(output_gradients, weights.append)
         mapped(sources, flat.append)
-        made = iter(gradients(target, flat))
-        return mapped(sources, lambda _: next(made))
+        total = _total(targets, weights if output_gradients is not None else [None] * len(targets))
+        unused = [kind == "none" and not _is_used(total.recording, x) for x in flat]
+        before = set(total.recording.used)
+        made = iter(gradients(total, flat))
+        total.recording.used = before
+        given = iter([None if none else each for none, each in zip(unused, made)])
+        return mapped(sources, lambda _: next(given))
+
+
+def _total(targets, weights):
+    """The sum of the targets, each by its weight."""
+    total = None
+    for target, weight in zip(targets, weights):
+        _check_loss(target)
+        if weight is not None:
+            target = record(target.recording, "multiply", (target, weight), {})
+        if target.ndim:
+            target = record(target.recording, "sum", (target,), {})
+        total = target if total is None else record(total.recording, "add", (total, target), {})
+    return total
+
+
+def _is_used(recording, x):
+    """Whether something in the recording reads it."""
+    if isinstance(x, np.ndarray) or isinstance(x, Variable) and x.of_layer is None:
+        return id(x) in recording.used or id(x) in recording.bound
+    return True         # a weight, which the library reads with its layer
 
 
 def finish_pending():

@@ -108,7 +108,8 @@ class Value(Operators):
             raise TypeError(
                 "%s is needed of a recorded tensor, %r, whose elements are not known before the "
                 "function runs. Use ops.where or ops.cond in place of if, ops.while_loop or "
-                "ops.fori_loop in place of loops; in %s" % (what, self, users_line()))
+                "ops.fori_loop in place of loops, and cornu.ops in place of functions of NumPy, "
+                "TensorFlow or JAX; in %s" % (what, self, users_line()))
         if self._array is None:
             self.recording.compute(self)
         return self._array
@@ -171,6 +172,7 @@ class Recording:
         self.counter, self._iteration = counter, None
         self.values = [] if lazy else None
         self.closed, self.restores, self.assigns = False, {}, False
+        self.used = set()   # arrays and variables, by id, that something has read
         self.bound = {}     # values of variables, by their id, that are none in this recording
         self.journal = [] if lazy else None     # operations on arrays, before it needs its device
 
@@ -250,6 +252,7 @@ class Recording:
     def constant(self, array):
         """An array that does not change: the same Value for the same array."""
         known = self._constants.get(id(array))
+        self.used.add(id(array))
         if known is not None:
             return known[1]
         converted = to_array(array)

@@ -78,6 +78,11 @@ class ByHand(StatelessOptimizer):
         grads = list(grads)
         variables = trainable_variables
         variables = list(self._trained() if variables is None else variables)
+        if grads and all(g is None for g in grads):
+            raise ValueError("%s.apply: no gradient is given for any variable; in %s"
+                             % (type(self).__name__, users_line()))
+        grads = [np.zeros(v.shape, np.float32) if g is None else g
+                 for g, v in zip(grads, variables)] + grads[len(variables):]
         if self.class_name is None:
             return self.apply_own(grads, variables)
         if self.overridden("update_step"):
