@@ -10,6 +10,7 @@
 #include "steps/past_internal.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* What stands for the unknown extents of operands: axis 0, and others. `steps`, unless 0, for axis
  * 1 of all operands, of one row each. */
@@ -240,6 +241,20 @@ static CornuStatus trace_alike(CornuLayer *layer, const CornuType *in, int in_co
     return compare(layer, out, other);
 }
 
+/* Says what the number is that stands for an unknown axis 0, where the message has it. */
+static CornuStatus tell_rows(const CornuFailure *failure, const CornuType *in, int in_count)
+{
+    char              number[24];
+    const CornuStatus status = cornu__failure_tell(failure);
+    snprintf(number, sizeof number, "(%lld,", (long long)row_counts[0][0]);
+    if (status != CORNU_ERR_SHAPE || !has_unknown(in, in_count, 0) ||
+        !strstr(cornu_error_message(), number))
+        return status;
+    return cornu__fail(status, "%s; %lld stands for the rows of the batch, which are not known: -1 "
+                       "in a shape takes them", cornu_error_message(),
+                       (long long)row_counts[0][0]);
+}
+
 static CornuStatus trace_any_axis(CornuLayer *layer, const CornuType *in, int in_count,
                                   int64_t unknown, CornuType *out)
 {
@@ -262,7 +277,7 @@ static CornuStatus trace_any_axis(CornuLayer *layer, const CornuType *in, int in
     layer->whole_batch = true;
     if (!trace_alike(layer, in, in_count, unknown, out)) return CORNU_OK;
     if (!trace_rows_apart(layer, in, in_count, unknown, out)) return CORNU_OK;
-    return cornu__failure_tell(&failure);
+    return tell_rows(&failure, in, in_count);
 }
 
 /* ---- Layers that act on each step alone ---- */

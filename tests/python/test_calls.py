@@ -1,5 +1,6 @@
 """Calls of layers with Keras' arguments, and models cut out of others."""
 
+import gc
 import os
 import tempfile
 import unittest
@@ -225,6 +226,26 @@ class Strings(unittest.TestCase):
             table = model.get_weights()[0]
             found = model.predict(np.array([["a", "no"], ["b", "a"]]), verbose=0)
             np.testing.assert_array_equal(found, table[[[1, 0], [2, 1]]])
+
+    @unittest.skipUnless(os.path.isdir("/proc/self/task"), "counts the threads of Linux")
+    def test_devices_of_dropped_models_are_closed(self):
+        def use():
+            model = cornu.Sequential([cornu.Input((2,)), L.Dense(1), L.Dropout(0.5)])
+            model.compile("sgd", "mse", device=cornu.Device("cpu", threads=3))
+            x = np.ones((4, 2), "float32")
+            model.fit(x, x[:, :1], verbose=0)
+            model(x, training=True)
+            with cornu.GradientTape() as tape:
+                y = model(x, training=True)
+            tape.gradient(y, model.trainable_variables)
+
+        use()
+        gc.collect()
+        before = len(os.listdir("/proc/self/task"))
+        for _ in range(3):
+            use()
+        gc.collect()
+        self.assertLessEqual(len(os.listdir("/proc/self/task")), before)
 
 
 if __name__ == "__main__":

@@ -285,9 +285,10 @@ class Recording:
         """The tensor that counts runs; counted once in each."""
         self.journal = None
         if self._iteration is None:
-            variable = self.counter.on(self.device)
+            counted = self.counter.on(self._device)
+            variable = counted.address
             self._iteration = lib.cornu_read(self.pointer, variable)
-            self.kept.append(self.counter)
+            self.kept.append(counted)
             if self.values is not None:
                 return self._iteration
             following = record(self, "add", (Value(self._iteration, self), 1), {})
@@ -341,7 +342,7 @@ class Recording:
     def count(self):
         """Of a lazy one, the run is counted at its end."""
         if self._iteration is not None:
-            self.counter.add(self.device)
+            self.counter.add(self._device)
             self._iteration = None
 
     def is_current(self):
@@ -359,18 +360,23 @@ class Counter:
         self._made = {}
 
     def on(self, device):
-        if device not in self._made:
-            config = struct("CornuVariableConfig", device=device, name="iteration")
+        """The variable on a device, something with address and counted. It goes with what the
+        device is of, which it would keep otherwise; recordings keep the variable."""
+        address = device.address
+        if address not in self._made:
+            config = struct("CornuVariableConfig", device=address, name="iteration")
             config.type.dtype = dtype_number("int64")
-            self._made[device] = Owned(lib.cornu_variable_create_from(ctypes.byref(config)),
-                                       lib.cornu_variable_free)
-        return self._made[device].address
+            self._made[address] = Owned(lib.cornu_variable_create_from(ctypes.byref(config)),
+                                        lib.cornu_variable_free)
+            if device.counted is not None:
+                weakref.finalize(device.counted, self._made.pop, address, None).atexit = False
+        return self._made[address]
 
     def add(self, device):
-        number = np.zeros((), np.int64)
-        lib.cornu_variable_read(self.on(device), Borrowed().array(number))
+        number, variable = np.zeros((), np.int64), self.on(device).address
+        lib.cornu_variable_read(variable, Borrowed().array(number))
         number += 1
-        lib.cornu_variable_write(self.on(device), Borrowed().array(number))
+        lib.cornu_variable_write(variable, Borrowed().array(number))
 
     def reset(self):
         for made in self._made.values():

@@ -3,14 +3,14 @@
 import ctypes
 import threading
 
-from ._library import lib, struct
+from ._library import Owned, lib, struct
 
 _opened, _lock = {}, threading.Lock()
 _PRECISIONS = ("highest", "high", "default")
 
 
 class Device:
-    """A device of the library, open until the program ends.
+    """A device of the library, open while it, or what has been placed on it, is used.
 
     name: "cpu", "tpu", "tpu:v3-8", "reference", "pjrt:cuda", "pjrt:PLUGIN.so", …
     threads, shards: 0 is as many as there are
@@ -24,7 +24,9 @@ class Device:
                              % (precision, ", ".join(_PRECISIONS)))
         config = struct("CornuDeviceConfig", name=name, threads=threads, shards=shards,
                         precision=_PRECISIONS.index(precision))
-        self.pointer = lib.cornu_device_open_from(ctypes.byref(config))
+        self._owned = Owned(lib.cornu_device_open_from(ctypes.byref(config)),
+                            lib.cornu_device_close)
+        self.pointer = self._owned.address
         self.name, self._given = name, (name, threads, shards, precision)
 
     def __reduce__(self):
