@@ -204,6 +204,10 @@ static inline bool cornu__model_has_whole_batches(const CornuModel *model)
            cornu_process_count(cornu_device_processes(model->device)) <= 1;
 }
 
+/* Whether a traced layer, the layer or one in it, assigns weights in its call: by rows, perhaps,
+ * which several shards would know in part. */
+bool cornu__layer_assigns(const CornuLayer *layer);
+
 /* Whether a batch that is not full is a step of its own, without rows that fill it up. */
 static inline bool cornu__model_cuts_batches(const CornuModel *model)
 {

@@ -287,12 +287,15 @@ static CornuStatus share_microbatches(const CornuModel *model, CornuStep *step)
     return CORNU_OK;
 }
 
-/* Whether a function of the step, or a loss or metric that it computes, is of whole batches. */
+/* Whether its function, a loss or metric that it computes, or a layer is of whole batches. */
 static bool is_of_whole_batches(const CornuModel *model, const CornuStep *step)
 {
     const bool predicts = step->mode == CORNU_STEP_PREDICT;
-    return cornu__model_has_whole_batches(model) && !cornu__step_runs_once(step) &&
-           !step->microbatched && (!predicts || cornu__model_has_own(model, step->mode));
+    if (cornu__step_runs_once(step) || step->microbatched ||
+        cornu_process_count(cornu_device_processes(model->device)) > 1)
+        return false;
+    return (model->valid_rows && (!predicts || cornu__model_has_own(model, step->mode))) ||
+           (cornu_device_shards(model->device) > 1 && cornu__layer_assigns(&model->base));
 }
 
 /* The rows of each shard. */

@@ -243,6 +243,30 @@ class Parts(unittest.TestCase):
             self.assertLess(largest(self.train(cornu.Device("cpu", shards=shards)), one), 1e-5)
 
 
+    def test_a_layer_may_assign_what_depends_on_rows(self):
+        class Moving(layers.Layer):
+            def build(self, shape):
+                self.mean = self.add_weight(shape=(shape[-1],), initializer="zeros",
+                                            trainable=False)
+
+            def call(self, x, training=False):
+                if training:
+                    self.mean.assign(0.9 * self.mean + 0.1 * ops.mean(x, axis=0))
+                return x - self.mean
+
+        def train(device):
+            cornu.utils.set_random_seed(1)
+            model = cornu.Sequential([cornu.Input((6,)), Moving(), layers.Dense(1)])
+            model.compile("sgd", "mse", device=device)
+            model.fit(X, LABELS, batch_size=8, epochs=2, verbose=0, shuffle=False)
+            return model.get_weights() + [model.predict(X, verbose=0)]
+
+        one = train(cornu.Device("cpu", shards=1))
+        self.assertTrue(np.all(one[0] > 0))
+        for shards in (2, 4):
+            self.assertLess(largest(train(cornu.Device("cpu", shards=shards)), one), 1e-5)
+
+
 class Functions(unittest.TestCase):
     def train(self, device, rows, wrap):
         cornu.utils.set_random_seed(1)

@@ -48,6 +48,21 @@ class Tapes(unittest.TestCase):
         self.assertEqual(float(tape.gradient(z, a)), 108)
         self.assertEqual(float(tape.gradient(y, a)), 6)
 
+    def test_jacobians(self):
+        a = ops.convert_to_tensor([1.0, 2.0])
+        m = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], "float32")
+        with Tape(persistent=True) as tape:
+            tape.watch(a)
+            y = ops.matmul(m, a * a)
+        made = np.asarray(tape.jacobian(y, {"a": a})["a"])
+        np.testing.assert_allclose(made, m * [2.0, 4.0])
+        x = ops.convert_to_tensor(m)
+        with Tape() as tape:
+            tape.watch(x)
+            y = ops.stack([x[:, 0] * x[:, 1], x[:, 0] ** 2, x[:, 1]], axis=1)
+        wanted = [[[b, a], [2 * a, 0], [0, 1]] for a, b in m]
+        np.testing.assert_allclose(np.asarray(tape.batch_jacobian(y, x)), wanted)
+
     def test_tapes_in_tapes(self):
         a = ops.convert_to_tensor(3.0)
         with Tape() as outer:

@@ -172,6 +172,17 @@ CornuTensor *cornu__traced_mask_many(CornuLayer *layer, const CornuCall *call,
     return cornu_op_convert(call_graph(layer, call, graph, in, mask), CORNU_BOOL);
 }
 
+bool cornu__layer_assigns(const CornuLayer *layer)
+{
+    const CornuTraced *traced = cornu__as_traced(layer);
+    bool               any = false;
+    for (int i = 0; traced && i < traced->graph_count; i++)
+        any |= traced->graphs[i].assigned_count > 0;
+    for (int i = 0; i < layer->inner_count && !any; i++)
+        any = cornu__layer_assigns(layer->inner[i]);
+    return any;
+}
+
 /* ---- As a cell of RNN: a graph of a step and states, with an output and the next states ---- */
 
 static int states(const CornuLayer *layer)

@@ -427,6 +427,34 @@ class GradientTape:
         return mapped(sources, lambda _: next(given))
 
 
+    def jacobian(self, target, sources, unconnected_gradients="none"):
+        """The gradients of each element of the target, with its axes in front."""
+        flat = operate("reshape", target, (-1,))
+        rows = [self.gradient(flat[i], sources, None, unconnected_gradients)
+                for i in range(flat.shape[0])]
+        return _stacked(rows, 0, lambda made: operate("reshape", made,
+                                                      target.shape + made.shape[1:]))
+
+    def batch_jacobian(self, target, source, unconnected_gradients="none"):
+        """Of a target (B, …) and a source (B, …) whose rows do not depend on others: (B, …, …)."""
+        flat = operate("reshape", target, (target.shape[0], -1))
+        rows = [self.gradient(flat[:, i], source, None, unconnected_gradients)
+                for i in range(flat.shape[1])]
+        return _stacked(rows, 1, lambda made: operate("reshape", made,
+                                                      target.shape + made.shape[2:]))
+
+
+def _stacked(rows, axis, shaped):
+    """The same structure of all of them, along a new axis."""
+    found = []
+    for row in rows:
+        found.append([])
+        mapped(row, found[-1].append)
+    columns = iter([None if column[0] is None else shaped(operate("stack", list(column), axis))
+                    for column in zip(*found)])
+    return mapped(rows[0], lambda _: next(columns))
+
+
 def _total(targets, weights):
     """The sum of the targets, each by its weight."""
     total = None
