@@ -38,7 +38,8 @@ inference_absent = ^cornu_($(subst $(space),|,$(strip $(inference_lacks))))
 # Folders of which it needs nothing, which saves compiling them.
 inference_without = device/tpu/% device/pjrt/% device/c_source/% device/processes/mpi/% nn/c_source/% \
                     nn/callbacks/% nn/estimator/% nn/explain/% nn/pages/% nn/pictures/% nn/lite/% nn/saving/onnx/% \
-                    nn/saving/onnx_read/% datasets/clicks/% datasets/synthetic/% datasets/tables/% models/%
+                    nn/saving/onnx_read/% datasets/clicks/% datasets/records/% datasets/synthetic/% datasets/tables/% \
+                    datasets/tar/% models/%
 
 # Kernels of instruction sets take longest to compile. Those that hold nothing for training alone
 # (CORNU__FULL, device/inference_internal.h) are libcornu's.

@@ -81,6 +81,29 @@ static inline const char *fuzz_file(const char *name, const void *bytes, size_t 
     return path;
 }
 
+/* Reads the first elements of a data set, which it takes, in order. */
+static inline void fuzz_read_dataset(CornuDataset *dataset)
+{
+    enum { MOST = 100 };
+    if (!fuzz_made(dataset)) return;
+    CornuIterator    *iterator = cornu_iterator_begin(dataset, 0);
+    const CornuBatch *element = NULL;
+    fuzz_expect(iterator, "an iterator");
+    for (int64_t i = 0; i < MOST; i++) {
+        const int64_t count = cornu_dataset_count(dataset);
+        if (count >= 0 && i >= count) break;
+        fuzz_done(cornu_iterator_seek(iterator, (CornuSample){ 0, i }));
+        const bool done = fuzz_done(cornu_iterator_next(iterator, &element));
+        if (!done && count < 0) break;      /* those after it are not reached, either */
+        if (!done) continue;
+        if (!element) break;
+        for (int c = 0; c < element->count; c++)
+            fuzz_read(element->arrays[c].data, cornu_type_bytes(element->arrays[c].type));
+    }
+    cornu_iterator_free(iterator);
+    cornu_dataset_free(dataset);
+}
+
 /* A model to load weights into. */
 static inline CornuModel *fuzz_small_model(void)
 {

@@ -47,6 +47,17 @@ for name in ("images", "halves", "bytes"):
     with open(os.path.join(HERE, "../../golden/lite", name + ".tflite"), "rb") as file:
         seed("tflite", name, file.read())
 
+# ---- Records of data ----
+
+for name in ("features", "sequences"):
+    with open(os.path.join(HERE, "../../golden/tfrecords", name + ".tfrecord"), "rb") as file:
+        seed("tfrecord", name, b"\1" + file.read())
+with open(os.path.join(HERE, "../../golden/tfrecords/features.tfrecord.gz"), "rb") as file:
+    seed("tfrecord", "compressed", b"\2" + file.read())
+for name in ("ustar", "gnu", "pax"):
+    with open(os.path.join(HERE, "../../golden/tars", name + ".tar"), "rb") as file:
+        seed("tar", name, file.read()[:9216])
+
 # ---- Both, which are run ----
 
 GOLDEN = os.path.join(HERE, "../../golden")

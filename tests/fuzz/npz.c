@@ -12,6 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                        { "b.npy", data + 1 + first, size - 1 - first } };
     const char *path = fuzz_path("a.npz");
     fuzz_expect(fuzz_done(cornu__zip_write(path, members, first < size - 1 ? 2 : 1)), "an archive");
+    static char kernel[400];
+    snprintf(kernel, sizeof kernel, "%s:dense/kernel", path);
+    fuzz_read_dataset(cornu_npy_dataset(kernel));
     CornuNpz *file = cornu_npz_open(path);
     if (!fuzz_loaded(file)) return 0;
     for (int i = 0; i < cornu_npz_count(file); i++) {
