@@ -89,8 +89,8 @@ static CornuStatus read_dtype(Text *text, CornuNpy *array)
             return take(text, "'") ? CORNU_OK : bad_header();
         }
     }
-    return cornu__fail(CORNU_ERR_UNSUPPORTED, "has dtype %.*s, expected one of f4 f8 f2 i8 i4 i2 i1 "
-                       "u8 u4 u2 u1 b1 after < or >", shown, from);
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "has dtype %.*s, expected one of f4 f8 f2 i8 i4 i2 "
+                       "i1 u8 u4 u2 u1 b1 after < or >", shown, from);
 }
 
 /* "(3, 3)", "(3,)", "()" */
@@ -109,8 +109,8 @@ static CornuStatus read_shape(Text *text, CornuShape *shape)
             extent = 10 * extent + (*text->at - '0');
         }
         if (!digits)
-            return cornu__fail(CORNU_ERR_FORMAT, "has an extent \"%.*s\", expected a number that is "
-                               "not negative", text->end - text->at < 12
+            return cornu__fail(CORNU_ERR_FORMAT, "has an extent \"%.*s\", expected a number that "
+                               "is not negative", text->end - text->at < 12
                                ? (int)(text->end - text->at) : 12, text->at);
         if (shape->rank == CORNU_MAX_RANK)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "has more than %d axes", CORNU_MAX_RANK);

@@ -1,6 +1,6 @@
 /*
- * NumPy's .npy and .npz files as data sets: rows are read from the files when they are asked for, so
- * that arrays larger than memory can be trained on.
+ * NumPy's .npy and .npz files as data sets: rows are read from the files when they are asked for,
+ * so that arrays larger than memory can be trained on.
  *
  *     CornuDataset *train = cornu_npy_dataset("x.npy", "y.npy");
  *     train = cornu_dataset_shuffle(train, seed);

@@ -19,7 +19,7 @@
 enum { CORNU__NPY_MAGIC = 6, CORNU__NPY_START = 12, CORNU__NPY_MOST = 1 << 16 };
 extern const char cornu__npy_magic[];
 
-/* A dtype of NumPy's. `to` is the dtype of the host array: its own, or one that holds all values. */
+/* A dtype of NumPy's. `to` is the dtype of the host array: its own, or one that holds it. */
 typedef struct {
     char       name[3];      /* "f4": without the byte order */
     CornuDtype to;

@@ -57,16 +57,16 @@ static CornuStatus check_row(CornuFeatureRow *row, const char *name)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .sequence with VAR; each step of a sequence "
                            "has as many numbers", name);
     if (cornu__feature_is_padded(row) && feature->shape.rank < 1)
-        return cornu__fail(CORNU_ERR_SHAPE, "%s: is padded, expected a .shape with the length, such "
-                           "as cornu_shape(64)", name);
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: is padded, expected a .shape with the length, "
+                           "such as cornu_shape(64)", name);
     if (!cornu__feature_is_padded(row) && (feature->count || feature->truncate))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %s is given, but nothing is padded", name,
                            feature->count ? ".count" : ".truncate");
     if (feature->resize && feature->kind != CORNU_FEATURE_IMAGE)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .resize is for images", name);
     if (!dtype_fits(row))
-        return cornu__fail(CORNU_ERR_DTYPE, "%s: .dtype %s, expected f32, f64, i64, i32, u32, u8 or "
-                           "bool", name, cornu_dtype_name(row->type.dtype));
+        return cornu__fail(CORNU_ERR_DTYPE, "%s: .dtype %s, expected f32, f64, i64, i32, u32, u8 "
+                           "or bool", name, cornu_dtype_name(row->type.dtype));
     return check_shape(row, name);
 }
 
@@ -112,8 +112,8 @@ CornuStatus cornu__features_read(CornuFeatureTable *table, const CornuFeature *f
     *table = (CornuFeatureTable){ .rows = NULL };
     while (features && features[count].name && count <= CORNU_MAX_COMPONENTS) count++;
     if (count < 1 || count > CORNU_MAX_COMPONENTS)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %d features, expected 1 to %d, then one without "
-                           "a name", what, count, CORNU_MAX_COMPONENTS);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %d features, expected 1 to %d, then one "
+                           "without a name", what, count, CORNU_MAX_COMPONENTS);
     table->rows = cornu__allocate((size_t)count, sizeof *table->rows);
     if (!table->rows) return CORNU_ERR_MEMORY;
     for (; table->count < count; table->count++) {

@@ -1,48 +1,16 @@
 #include "tfrecord_internal.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "../../device/files/file_internal.h"
 #include "../../device/log_internal.h"
 #include "../../device/memory_internal.h"
 
 /* ---- Elements ---- */
-
-CornuStatus cornu__tfrecord_fail(const CornuTfrecords *records, CornuStatus status, int file,
-                                 int64_t record, int64_t at)
-{
-    char what[CORNU_MESSAGE_SIZE / 2];
-    if (status == CORNU_OK) return CORNU_OK;
-    snprintf(what, sizeof what, "%.400s: record %lld at byte %lld",
-             cornu__inputs_path(records->inputs, file), (long long)record, (long long)at);
-    return cornu__fail_prefix(status, what);
-}
-
-CornuStatus cornu__tfrecord_element(const CornuTfrecords *records, const unsigned char *bytes,
-                                    int64_t length, const CornuDataset *dataset, void *const *to)
-{
-    const int64_t most = dataset->type[0].shape.rank ? dataset->type[0].shape.extent[0] : 0;
-    if (records->table.count)
-        return cornu__example_parse(&records->table, bytes, (size_t)length, to);
-    if (length > most)
-        return cornu__fail(CORNU_ERR_FORMAT, "has %lld bytes, expected at most %lld, the "
-                           ".record_length", (long long)length, (long long)most);
-    memcpy(to[0], bytes, (size_t)length);
-    memset((char *)to[0] + length, 0, (size_t)(most - length));
-    *(int32_t *)to[1] = (int32_t)length;
-    return CORNU_OK;
-}
 
 static CornuStatus check_bytes(const unsigned char *bytes, int64_t length)
 {
     int64_t stated;
     if (!cornu__record_head(bytes, &stated) || stated != length)
         return cornu__fail(CORNU_ERR_FORMAT, "its length has changed");
-    bytes += CORNU__RECORD_HEAD;
-    if (cornu__little_endian(bytes + length, 4) == cornu__crc32c_masked(bytes, (size_t)length))
-        return CORNU_OK;
-    return cornu__fail(CORNU_ERR_FORMAT, "wrong checksum of its %lld bytes", (long long)length);
+    return cornu__record_check(bytes + CORNU__RECORD_HEAD, length);
 }
 
 static CornuStatus records_fetch(CornuStage *stage, CornuSample at, void *const *to,

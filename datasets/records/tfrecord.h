@@ -28,7 +28,7 @@ typedef struct {
     int64_t             record_length;  /* without features: bytes of the longest record */
     int64_t             cycle_length;   /* files that records are taken from in turn, as interleave
                                            of tf.data does; default 1: one file after the other */
-    int64_t             block_length;   /* records that are taken from a file in its turn; default 1 */
+    int64_t             block_length;   /* records taken from a file in its turn; default 1 */
 } CornuTfrecordConfig;
 
 /*

@@ -3,15 +3,7 @@
 
 #include <string.h>
 
-#include "../../device/files/file_internal.h"
 #include "../../device/memory_internal.h"
-
-bool cornu__record_head(const unsigned char *head, int64_t *length)
-{
-    const uint64_t stated = cornu__little_endian(head, 8);
-    *length = stated > INT64_MAX ? INT64_MAX : (int64_t)stated;
-    return cornu__little_endian(head + 8, 4) == cornu__crc32c_masked(head, 8);
-}
 
 typedef struct {
     CornuTfrecords *records;

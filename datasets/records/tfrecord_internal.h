@@ -26,6 +26,9 @@ typedef struct {
 /* Whether the first bytes of a header have their checksum, and the length that they say. */
 bool cornu__record_head(const unsigned char *head, int64_t *length);
 
+/* Whether a record has the checksum that follows its bytes: CORNU_ERR_FORMAT. */
+CornuStatus cornu__record_check(const unsigned char *bytes, int64_t length);
+
 /* Finds all records of plain files. Errors name file, record and byte. */
 CornuStatus cornu__tfrecord_index(CornuTfrecords *records);
 

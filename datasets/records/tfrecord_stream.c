@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "../../device/files/file_internal.h"
 #include "../../device/memory_internal.h"
 
 /* A file that is open, in a slot of the cycle. */
@@ -73,10 +72,7 @@ static CornuStatus read_bytes(Reading *reading, CornuStream *stream, int64_t len
             return cornu__fail(CORNU_ERR_FORMAT, "its length is %lld bytes, the file has %lld more",
                                (long long)length, (long long)(have + got));
     }
-    if (cornu__little_endian(reading->bytes + length, 4) ==
-        cornu__crc32c_masked(reading->bytes, (size_t)length))
-        return CORNU_OK;
-    return cornu__fail(CORNU_ERR_FORMAT, "wrong checksum of its %lld bytes", (long long)length);
+    return cornu__record_check(reading->bytes, length);
 }
 
 /* Reads the next record of a file; *length is -1 at its end. */

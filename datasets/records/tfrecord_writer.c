@@ -120,8 +120,8 @@ static CornuStatus put_feature(CornuMessage *to, const CornuExampleFeature *feat
     if (!feature->values.data && cornu_type_bytes(feature->values.type))
         return cornu__fail_absent("tfrecord: feature \"%s\": the values", feature->name);
     if (dtype == CORNU_F16 || dtype == CORNU_BF16)
-        return cornu__fail(CORNU_ERR_DTYPE, "tfrecord: feature \"%s\" is %s, expected f32, f64, i64, "
-                           "i32, u32, u8, bool or strings", feature->name,
+        return cornu__fail(CORNU_ERR_DTYPE, "tfrecord: feature \"%s\" is %s, expected f32, f64, "
+                           "i64, i32, u32, u8, bool or strings", feature->name,
                            cornu_dtype_name(dtype));
     const size_t list = cornu__begin_field(to, dtype == CORNU_STRING ? CORNU__BYTES_LIST
                                                : floats ? CORNU__FLOAT_LIST : CORNU__INT64_LIST);

@@ -192,7 +192,8 @@ static CornuStatus read_single(const char *path, CornuNpz *file)
     file->names[0] = cornu__copy_text("arr_0");
     if (!file->names[0]) return CORNU_ERR_MEMORY;
     file->arrays[0].name = file->names[0];
-    return cornu__fail_prefix(read_array(&file->members[0], whole.size, &file->arrays[0].array), path);
+    return cornu__fail_prefix(read_array(&file->members[0], whole.size, &file->arrays[0].array),
+                              path);
 }
 
 CornuNpz *cornu_npz_open(const char *path)

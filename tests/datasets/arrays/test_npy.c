@@ -148,8 +148,8 @@ static void files_larger_than_memory(void **state)
     FILE *file = fopen(files_path(folder, "large.npy"), "wb");
     memset(header, ' ', sizeof header);
     memcpy(header, "\x93NUMPY\1\0\x76\0", 10);
-    const int length = sprintf(header + 10, "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, "
-                               "1024), }", ROWS);
+    const int length = sprintf(header + 10, "{'descr': '<f4', 'fortran_order': False, 'shape': "
+                               "(%d, 1024), }", ROWS);
     header[10 + length] = ' ';
     fwrite(header, 1, sizeof header, file);
     fclose(file);
