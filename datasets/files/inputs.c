@@ -1,12 +1,7 @@
-#define _XOPEN_SOURCE 700    /* glob */
-
 #include "inputs_internal.h"
 
-#include <glob.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../../device/memory_internal.h"
 
@@ -49,31 +44,6 @@ CornuStatus cornu__inputs_add(CornuInputs *inputs, const char *path)
     if (inputs->open < MOST_OPEN) inputs->open++;
     else cornu__input_close(&file->input);
     return CORNU_OK;
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-CornuStatus cornu__inputs_match(CornuInputs *inputs, const char *pattern)
-{
-    glob_t    found;
-    if (access(pattern, F_OK) == 0 || !strpbrk(pattern, "*?["))
-        return cornu__inputs_add(inputs, pattern);
-    const int result = glob(pattern, GLOB_NOSORT, NULL, &found);
-    if (result == GLOB_NOSPACE)
-        return cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for the files' names", pattern);
-    if (result == GLOB_NOMATCH)
-        return cornu__fail(CORNU_ERR_DATA, "%s: no file matches this pattern", pattern);
-    if (result)
-        return cornu__fail(CORNU_ERR_FILE, "%s: a folder cannot be read", pattern);
-    qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, by_text);
-    CornuStatus status = CORNU_OK;
-    for (size_t i = 0; i < found.gl_pathc && !status; i++)
-        status = cornu__inputs_add(inputs, found.gl_pathv[i]);
-    globfree(&found);
-    return status;
 }
 
 CornuStatus cornu__inputs_match_all(CornuInputs *inputs, const char *pattern,

@@ -20,8 +20,9 @@ void         cornu__inputs_free(CornuInputs *inputs);   /* NULL is ignored */
 /* Adds a file. CORNU_ERR_FILE, naming it, if it cannot be read. */
 CornuStatus cornu__inputs_add(CornuInputs *inputs, const char *path);
 
-/* Adds the file of this name or, if there is none, those that match it as a pattern of the shell's,
- * with * ? and [...], sorted by byte. CORNU_ERR_DATA if there are none of them either. */
+/* Adds the file of this name or, if there is none, those that it stands for as a pattern: with
+ * {000..127} and {a,b} each of these, which must be there, in their order; with * ? and [...], as in
+ * a shell, all that match, sorted by byte. CORNU_ERR_DATA if none does. */
 CornuStatus cornu__inputs_match(CornuInputs *inputs, const char *pattern);
 
 /* Adds those of a config: of one pattern, or of a NULL-terminated list of them. `what` is for

@@ -21,7 +21,7 @@ extern "C" {
 typedef struct {
     char                unset;
     const char         *file;           /* a path, or a pattern such as "train-*.tfrecord", whose
-                                           files are sorted by byte */
+                                           files are sorted by byte, or "train-{00..37}" */
     const CornuFeature *features;       /* what becomes of an Example or SequenceExample, see
                                            feature.h; NULL: the bytes of the record */
     const char *const  *files;          /* instead of .file: several, NULL-terminated */

@@ -28,8 +28,8 @@ extern "C" {
 
 typedef struct {
     char                unset;
-    const char         *file;       /* a path, or a pattern such as "train-*.tar", whose files are
-                                       sorted by byte */
+    const char         *file;       /* a path, or a pattern such as "train-{000..127}.tar" or
+                                       "train-*.tar", whose files are sorted by byte */
     const CornuFeature *features;   /* required: what becomes of a sample, see below */
     const char *const  *files;      /* instead of .file: several, NULL-terminated */
 } CornuTarConfig;

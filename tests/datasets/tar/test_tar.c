@@ -75,6 +75,36 @@ static void several_archives(void **state)
     cornu_iterator_free(iterator);
 }
 
+/* Braces are numbers or words, in their order. */
+static void braces(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "t-07", "t-08", "t-09", "t-10", "t-a{b" };
+    static const struct { const char *pattern; int count; } cases[] = {
+        { "t-{07..10}", 4 }, { "t-{10..08}", 3 }, { "t-{09,07}", 2 },
+        { "{t,t}-{0{7,8},10}", 0 }, { "t-0{7..9}", 3 }, { "t-{0,1}*", 4 },
+        { "t-a{b", 1 }, { "t-{07..11}", 0 }, { "t-{7..9}", 0 },
+    };
+    static unsigned char bytes[40960];
+    const size_t size_of_one = files_read(GOLDEN "ustar.tar", bytes, sizeof bytes);
+    for (int i = 0; i < 5; i++) files_write(files_path(folder, names[i]), bytes, size_of_one);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CornuDataset *dataset = cornu_tar_dataset(files_path(folder, cases[i].pattern), every_kind);
+        if (!cases[i].count) {
+            assert_null(dataset);
+            expect_error(cornu_error_take(), CORNU_ERR_FILE, "cannot be read");
+            continue;
+        }
+        if (!dataset) fail_msg("%s", cornu_error_message());
+        assert_int_equal(cornu_dataset_count(dataset), cases[i].count * SAMPLES);
+        cornu_dataset_free(dataset);
+    }
+    /* The order is that of the braces. */
+    files_write(files_path(folder, "t-08"), "", 0);
+    assert_null(cornu_tar_dataset(files_path(folder, "t-{10..08}"), every_kind));
+    expect_error(cornu_error_take(), CORNU_ERR_FORMAT, "t-08: has 0 bytes");
+}
+
 /* Samples without a file of a row. */
 static void what_a_sample_lacks(void **state)
 {
@@ -257,7 +287,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_format), cmocka_unit_test(several_archives),
-        cmocka_unit_test(what_a_sample_lacks), cmocka_unit_test(other_contents),
+        cmocka_unit_test(braces), cmocka_unit_test(what_a_sample_lacks),
+        cmocka_unit_test(other_contents),
         cmocka_unit_test(damaged_archives), cmocka_unit_test(names_too_long),
     };
     return cmocka_run_group_tests(tests, files_begin, files_end);
