@@ -26,7 +26,7 @@ typedef enum {
     CORNU_FEATURE_VAR,     /* at most so many, padded along axis 0: VarLenFeature, made dense */
     CORNU_FEATURE_RAW,     /* a string of bytes, which are numbers, little-endian: decode_raw */
     CORNU_FEATURE_BYTES,   /* a string as u8 (length), padded */
-    CORNU_FEATURE_IMAGE    /* a PNG or JPEG file as u8 (H, W, C), where C is 1 or 3 */
+    CORNU_FEATURE_IMAGE    /* an image file (images/image.h) as u8 (H, W, C); C is 1 or 3 */
 } CornuFeatureKind;
 
 typedef struct {

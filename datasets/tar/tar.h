@@ -39,7 +39,7 @@ typedef struct {
  * is an extension, in lower case, or several of which a sample has one, "jpg;png"; and of JSON
  * "json:box.width", a field of an object, of one in it, ...
  *
- *     CORNU_FEATURE_IMAGE   the file is a PNG or JPEG image
+ *     CORNU_FEATURE_IMAGE   the file is an image, as images/image.h reads them
  *     CORNU_FEATURE_BYTES   its bytes; of JSON a string
  *     CORNU_FEATURE_RAW     its bytes as numbers, little-endian
  *     CORNU_FEATURE_FIXED,  numbers: of a .npy file, of this dtype and shape; of JSON a number or

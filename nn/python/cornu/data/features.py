@@ -94,8 +94,8 @@ class BytesFeature(_Feature):
 
 
 class ImageFeature(_Feature):
-    """A PNG or JPEG file as uint8 (height, width, 1 or 3). resize: images of other sizes are
-    resized, bilinearly; else they are an error."""
+    """An image file, PNG, JPEG or another that is read, as uint8 (height, width, 1 or 3). resize:
+    images of other sizes are resized, bilinearly; else they are an error."""
 
     kind = "IMAGE"
 
