@@ -46,6 +46,9 @@ said() { # said NAME
         own_step) echo '^Loss: [1-3][0-9][0-9]\.' ;;
         functional) echo '^Comparisons: (1|0\.[89])' ;;
         transfer) echo 'has not seen: (1|0\.[6-9])' ;;
+        xray) echo '^Validation AUC: (1|0\.9)' ;;
+        spoken_digits) echo '^Validation accuracy: (1|0\.9)' ;;
+        weather) echo 'ahead: [01]\.[0-9]* degrees; of the day before: 3\.' ;;
         image_folder) echo '^Validation accuracy: (1|0\.9)' ;;
         autoencoder) echo '^Squared error: 0\.0[0-5].* of the noise 0\.1067' ;;
         embedding) echo '^Test AUC: 0\.8[67].*: 0\.88' ;;
@@ -83,7 +86,7 @@ for file in "$root"/examples/*.c; do
             check "and does not train again" grep -q 'Skipping training' err ;;
     esac
 done
-check "there is room for what comes" few "entries of examples" "$(ls "$root/examples" | wc -l)" 30
+check "there is room for what comes" few "entries of examples" "$(ls "$root/examples" | wc -l)" 36
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
