@@ -317,7 +317,8 @@ CornuStatus cornu__data_loader_next(CornuDataLoader *loader, const CornuBatch **
         if (loader->at.index == 0)
             return cornu__fail(CORNU_ERR_DATA, "the data set ended before its first batch");
         loader->ended = true;
-        if (loader->infeed.batches == 0) {   /* the previous epoch had taken all */
+        /* The previous epoch had taken all. One that lasts until the end was resumed there. */
+        if (loader->infeed.batches == 0 && loader->steps != CORNU__UNTIL_END) {
             cornu__data_loader_end_epoch(loader);
             CORNU__TRY(cornu_iterator_seek(loader->iterator, loader->at));
             return cornu__data_loader_next(loader, batch);

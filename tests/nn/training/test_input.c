@@ -1,23 +1,28 @@
 /* Input of training: batches of different extents, and what is said where it is the limit. */
+#define _DEFAULT_SOURCE    /* mkdtemp */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "../../../nn/cornu.h"
 #include "../../datasets/pipeline/pipelines.h"
 #include "../../expect.h"
+#include "../callbacks/stopper.h"
 
 enum { CLASSES = 15, TOKENS = 1500, EPOCHS = 3 };
 
 /* The mean of the tokens' vectors, of any number of them. */
 static CornuModel *make_model(void)
 {
+    cornu_set_random_seed(4);
     CornuModel *model = cornu_sequential(.input_shape = { CORNU_NONE });
     cornu_model_add(model, cornu_embedding(TOKENS, 4));
     cornu_model_add(model, cornu_global_average_pooling1d());
@@ -75,6 +80,54 @@ static void a_fit_takes_batches_of_different_extents(void **state)
         cornu_model_free(model);
         cornu_model_free(by_hand);
         cornu_dataset_free(batches);
+    }
+}
+
+/* ---- Resuming ---- */
+
+/* Trains, in a run that is stopped after so many steps; false if it was. */
+static bool run(CornuDataset *batches, const char *folder, int64_t steps, double *loss)
+{
+    volatile sig_atomic_t stop = 0;
+    Stopper               stopper = stop_after(steps, &stop);
+    CornuModel           *model = make_model();
+    CornuHistory         *history = cornu_fit(
+        model, batches, .epochs = EPOCHS, .verbose = CORNU_SILENT,
+        .callbacks = { cornu_backup_and_restore(folder, 1, .stop = &stop), &stopper.base });
+    const bool ended = history != NULL;
+    if (!ended) expect_error(cornu_error_take(), CORNU_ERR_INTERRUPTED, "");
+    else *loss = loss_on(model, batches);
+    cornu_history_free(history);
+    cornu_model_free(model);
+    return ended;
+}
+
+/* Batches of two data sets of unknown lengths. */
+static CornuDataset *make_mixture(void)
+{
+    ListedAs      as;
+    CornuDataset *both[] = { pipeline_make("bucket", &as), pipeline_make("bucket_rest", &as) };
+    return cornu_dataset_sample_from_datasets(both, 2, .seed = 2);
+}
+
+/* Stopped after every step, by each of these data sets. */
+static void stopping_changes_no_bit(void **state)
+{
+    ListedAs      as;
+    CornuDataset *sets[] = { pipeline_make("padded_batch", &as), pipeline_make("bucket", &as),
+                             make_mixture() };
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        char   folder[] = "/tmp/cornu-input-XXXXXX";
+        double whole = 0.0, parts = 0.0;
+        int    runs = 1;
+        assert_non_null(mkdtemp(folder));
+        assert_true(run(sets[i], folder, -1, &whole));
+        while (!run(sets[i], folder, 1, &parts)) assert_true(++runs < 100);
+        if (runs < 7) fail_msg("data set %d: %d runs", i, runs);
+        assert_memory_equal(&whole, &parts, sizeof whole);
+        rmdir(folder);
+        cornu_dataset_free(sets[i]);
     }
 }
 
@@ -136,6 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fit_takes_batches_of_different_extents),
+        cmocka_unit_test(stopping_changes_no_bit),
         cmocka_unit_test(the_bar_says_when_input_is_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
