@@ -153,8 +153,9 @@ static void arrays_free(CornuDataset *dataset)
     cornu__release(arrays);
 }
 
-static const CornuDatasetKind arrays_kind = { .fetch = arrays_fetch, .open = arrays_open,
-                                              .close = arrays_close, .free = arrays_free };
+static const CornuDatasetKind arrays_kind = { .name = "npy", .fetch = arrays_fetch,
+                                              .open = arrays_open, .close = arrays_close,
+                                              .free = arrays_free };
 
 /* ---- Files ---- */
 

@@ -62,9 +62,10 @@ static void records_free(CornuDataset *dataset)
     cornu__release(records);
 }
 
-static const CornuDatasetKind records_kind = { .fetch = records_fetch, .open = records_open,
-                                               .close = records_close, .free = records_free };
-static const CornuDatasetKind stream_kind = { .fetch = cornu__fetch_in_turn,
+static const CornuDatasetKind records_kind = { .name = "records", .fetch = records_fetch,
+                                               .open = records_open, .close = records_close,
+                                               .free = records_free };
+static const CornuDatasetKind stream_kind = { .name = "records", .fetch = cornu__fetch_in_turn,
                                               .begin = cornu__tfrecord_stream_begin,
                                               .next = cornu__tfrecord_stream_next,
                                               .pass = cornu__tfrecord_stream_pass,

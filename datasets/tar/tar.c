@@ -59,8 +59,9 @@ static void samples_free(CornuDataset *dataset)
     cornu__release(tar);
 }
 
-static const CornuDatasetKind samples_kind = { .fetch = samples_fetch, .open = samples_open,
-                                               .close = samples_close, .free = samples_free };
+static const CornuDatasetKind samples_kind = { .name = "tar", .fetch = samples_fetch,
+                                               .open = samples_open, .close = samples_close,
+                                               .free = samples_free };
 
 /* ---- Creation ---- */
 

@@ -9,6 +9,7 @@
 #include "../../../datasets/pipeline/iterator.h"
 #include "../../../datasets/pipeline/pick.h"
 #include "../../expect.h"
+#include "pipelines.h"
 
 /* Rows i of a, i64, b, f32 (2), and c, u8. */
 static CornuDataset *three(void)
@@ -52,6 +53,32 @@ static void some_in_another_order(void **state)
     }
 }
 
+/* Of padded batches, whose extents go with their components. */
+static void batches_of_their_own_extents(void **state)
+{
+    ListedAs          as;
+    CornuDataset     *batches = pipeline_make("padded_batch", &as);
+    CornuDataset     *picked = cornu_dataset_pick(cornu_dataset_retain(batches), 1, 0);
+    CornuIterator    *in = cornu_iterator_begin(batches, 0), *out = cornu_iterator_begin(picked, 0);
+    const CornuBatch *a, *b;
+    (void)state;
+    assert_true(in && out);
+    for (;;) {
+        expect_ok(cornu_iterator_next(in, &a));
+        expect_ok(cornu_iterator_next(out, &b));
+        assert_int_equal(!a, !b);
+        if (!a) break;
+        assert_true(cornu_type_equal(a->arrays[0].type, b->arrays[1].type));
+        assert_true(cornu_type_equal(a->arrays[1].type, b->arrays[0].type));
+        assert_memory_equal(a->arrays[0].data, b->arrays[1].data,
+                            cornu_type_bytes(a->arrays[0].type));
+    }
+    cornu_iterator_free(in);
+    cornu_iterator_free(out);
+    cornu_dataset_free(batches);
+    cornu_dataset_free(picked);
+}
+
 static void components_that_are_not_there(void **state)
 {
     (void)state;
@@ -68,6 +95,7 @@ static void components_that_are_not_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(some_in_another_order),
+                                        cmocka_unit_test(batches_of_their_own_extents),
                                         cmocka_unit_test(components_that_are_not_there) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
