@@ -139,6 +139,7 @@
 #include "training/pipeline_parallel.h"
 #include "training/progbar_logger.h"
 #include "training/record.h"
+#include "training/to_device.h"
 #include "training/trace.h"
 #include "weights/constraints.h"
 #include "weights/initializers.h"

@@ -184,6 +184,21 @@ CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind
     return cornu__dataset_join(&source, 1, kind, name);
 }
 
+CornuDataset *cornu__dataset_derive_as(CornuDataset *source, const CornuDataset *like)
+{
+    CornuDataset *dataset = cornu__dataset_derive(source, like->kind, like->kind->name);
+    if (!dataset) return NULL;
+    CornuType types[CORNU_MAX_COMPONENTS];
+    for (int c = 0; c < source->components; c++) types[c] = cornu_dataset_type(source, c);
+    dataset->count = like->count;
+    dataset->batch_size = like->batch_size;
+    dataset->prefetch = like->prefetch;
+    dataset->workers = like->workers;
+    memcpy(&dataset->arrays, &like->arrays, sizeof like->arrays);   /* the largest: all settings */
+    return cornu__dataset_set_types(dataset, types, source->components)
+         ? cornu__dataset_abandon(dataset) : dataset;
+}
+
 void *cornu__dataset_abandon(CornuDataset *dataset)
 {
     cornu_dataset_free(dataset);
@@ -417,9 +432,13 @@ static CornuStatus fill_cache(CornuDataset *cache, CornuStage *last)
 
 CornuDataset *cornu_dataset_cache(CornuDataset *source)
 {
-    if (source && source->count >= 0 && !source->batch_size &&
-        cornu_process_count(cornu__processes_current()) > 1)
-        return cornu__dataset_cache_on_demand(source);
+    return source && source->count >= 0 && !source->batch_size &&
+           cornu_process_count(cornu__processes_current()) > 1
+         ? cornu__dataset_cache_on_demand(source) : cornu__dataset_compute(source);
+}
+
+CornuDataset *cornu__dataset_compute(CornuDataset *source)
+{
     /* Derived first, which checks source and takes ownership of it. */
     CornuDataset *cache = cornu__dataset_derive(source, &arrays_kind, "cache");
     if (!cache) return NULL;

@@ -24,6 +24,8 @@ typedef struct {
     void        (*free)(CornuDataset *dataset);
     bool          by_row;                    /* of its data sets, see below      */
     bool          in_order;                  /* an element takes all before it   */
+    bool          on_device;                 /* a device has them, too: nn's own tells */
+    bool          by_index;                  /* its elements are some of the source's */
     bool          of_any_batch;              /* its source's batches may differ in rows */
     bool          of_trims;                   /* and may be trimmed, see CornuTrim */
     /* The rows of element `at`, where they differ: elements have room for batch_size of them, which
@@ -207,6 +209,12 @@ bool cornu__dataset_is_arrays(const CornuDataset *dataset);
  * returns the share until then. */
 CornuIterator *cornu__iterator_begin_share(CornuDataset *dataset, int64_t epoch, CornuShare share);
 CornuShare     cornu__iterator_set_share(CornuIterator *iterator, CornuShare share);
+
+/* All elements of epoch 0 in memory, now; of several processes, too. Takes the source. */
+CornuDataset *cornu__dataset_compute(CornuDataset *source);
+
+/* As `like`, whose kind is by index, of another source, which it takes, of as many elements. */
+CornuDataset *cornu__dataset_derive_as(CornuDataset *source, const CornuDataset *like);
 
 /* A data set of `kind` that takes ownership of source and delivers the same types. As any
  * constructor NULL if an error is pending or source is NULL; `name` is for messages. */

@@ -142,7 +142,7 @@ static CornuSample shuffle_origin(const CornuDataset *dataset, CornuSample at, i
 static const CornuDatasetKind shuffle_kind = { .name = "shuffle", .fetch = shuffle_fetch,
                                                .open = shuffle_open, .close = shuffle_close,
                                                .by_row = true, .origin = shuffle_origin,
-                                               .of_trims = true };
+                                               .of_trims = true, .by_index = true };
 
 CornuDataset *cornu_dataset_shuffle(CornuDataset *source, uint64_t seed)
 {
@@ -194,7 +194,7 @@ static CornuStatus batch_fetch(CornuStage *stage, CornuSample at, void *const *t
 }
 
 static const CornuDatasetKind batch_kind = { .name = "batch", .fetch = batch_fetch,
-                                             .origin = cornu__origin_batch };
+                                             .origin = cornu__origin_batch, .by_index = true };
 
 CornuDataset *cornu_dataset_batch(CornuDataset *source, int64_t size, bool drop_remainder)
 {
@@ -239,7 +239,8 @@ static CornuSample window_origin(const CornuDataset *dataset, CornuSample at, in
 }
 
 static const CornuDatasetKind window_kind = { .name = "take", .fetch = window_fetch, .by_row = true,
-                                              .origin = window_origin, .of_trims = true };
+                                              .origin = window_origin, .of_trims = true,
+                                              .by_index = true };
 
 static CornuDataset *window(CornuDataset *source, int64_t count, const char *name)
 {
@@ -301,7 +302,7 @@ static CornuSample repeat_origin(const CornuDataset *dataset, CornuSample at, in
 
 static const CornuDatasetKind repeat_kind = { .name = "repeat", .fetch = repeat_fetch,
                                               .by_row = true, .origin = repeat_origin,
-                                              .of_trims = true };
+                                              .of_trims = true, .by_index = true };
 
 /* Passes of a source whose count is not known: each begins where the one before it ended. */
 static CornuStatus passes_begin(CornuStage *stage, int64_t epoch)

@@ -25,11 +25,24 @@ typedef enum {
     CORNU_STEP_TRAIN, CORNU_STEP_TEST, CORNU_STEP_TEST_PREDICT, CORNU_STEP_PREDICT
 } CornuStepMode;
 
+/* A data set in the device's memory, from which a step takes rows (training/to_device.h). */
+typedef struct CornuResident {
+    uint64_t     id;       /* of no other one of this process */
+    CornuDevice *device;
+    /* The rows of a component with these numbers, i64 (B), as `type`. */
+    CornuTensor *(*take)(const struct CornuResident *self, CornuGraph *graph, int component,
+                         CornuTensor *numbers, CornuType type);
+    /* Whether the labels of a component, all of them, are class numbers; once. */
+    CornuStatus  (*check_classes)(struct CornuResident *self, int component);
+} CornuResident;
+
 /* A batch's arrays: x per input, y per output, and sample weights: none, one array for all outputs,
  * or one per output. y and weights may be NULL for CORNU_STEP_PREDICT. */
 typedef struct {
     const CornuArray *x, *y, *weights;
     int               weight_count;
+    CornuResident    *resident;       /* the device has them: these arrays are types alone, and */
+    CornuArray        rows;           /* i64 (B) their rows; NULL: none */
 } CornuArrays;
 
 struct CornuStep;
@@ -62,6 +75,9 @@ typedef struct CornuStep {
     int64_t           rows;                      /* of a shard */
     CornuTensor      *x[CORNU_MAX_MODEL_TENSORS], *y[CORNU_MAX_MODEL_TENSORS],
                      *weights[CORNU_MAX_MODEL_TENSORS];
+    CornuResident    *resident;                  /* where their rows are on the device, or NULL; */
+    uint64_t          resident_id;               /* freed with its data set, unlike its number */
+    CornuTensor      *row_numbers;               /* i64: those of the shard in it */
     CornuTensor      *count, *position;          /* per shard: number of valid rows, and the
                                                     position of the first in the batch */
     CornuTensor      *total;                     /* valid rows of all shards */
@@ -102,5 +118,23 @@ void cornu__states_free(CornuTracked *tracked);
 
 /* Frees a recorded step. */
 void cornu__step_free(CornuStep *step);
+
+static inline size_t cornu__row_bytes(CornuType type)
+{
+    type.shape.extent[0] = 1;
+    return cornu_type_bytes(type);
+}
+
+/* A batch's type with the rows of one shard. */
+static inline CornuType cornu__shard_type(const CornuStep *step, CornuType batch)
+{
+    batch.shape.extent[0] = step->rows;
+    return batch;
+}
+
+static inline bool cornu__step_predicts(const CornuStep *step)
+{
+    return step->mode == CORNU_STEP_TEST_PREDICT || step->mode == CORNU_STEP_PREDICT;
+}
 
 #endif

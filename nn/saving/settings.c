@@ -15,7 +15,8 @@ enum { SAMPLES = 4, DIFFERENCES = 4, PATH_SIZE = 160, VALUE_SIZE = 60 };
 
 /* The checksum of a few whole batches of the first pass, evenly spread: if the data is shuffled,
  * each has rows from everywhere. Only of the first batch if the number of batches is unknown. */
-static CornuStatus check_batches(const CornuDataLoader *loader, uLong *sum)
+static CornuStatus check_batches(const CornuDataLoader *loader, CornuIterator *iterator,
+                                 uLong *sum)
 {
     const int64_t batches = loader->batches < 0 ? 1 : loader->batches;
     int64_t       last = -1;
@@ -25,13 +26,32 @@ static CornuStatus check_batches(const CornuDataLoader *loader, uLong *sum)
         const int64_t     at = (batches - 1) * i / (SAMPLES - 1);
         if (at == last) continue;
         last = at;
-        CORNU__TRY(cornu_iterator_seek(loader->iterator, (CornuSample){ 0, at }));
-        CORNU__TRY(cornu_iterator_next(loader->iterator, &batch));
+        CORNU__TRY(cornu_iterator_seek(iterator, (CornuSample){ 0, at }));
+        CORNU__TRY(cornu_iterator_next(iterator, &batch));
         for (int c = 0; batch && c < batch->count; c++)
             *sum = crc32_z(*sum, batch->arrays[c].data, cornu_type_bytes(batch->arrays[c].type));
         if (batch) *sum = crc32(*sum, (const Bytef *)&batch->valid, sizeof batch->valid);
     }
     return CORNU_OK;
+}
+
+/* Whole batches, so that the sum is the same for all processes, however many there are. */
+static CornuStatus check_whole(const CornuDataLoader *loader, uLong *sum)
+{
+    const CornuShare  own = cornu__iterator_set_share(loader->iterator, (CornuShare){ 0 });
+    const CornuStatus status = check_batches(loader, loader->iterator, sum);
+    cornu__iterator_set_share(loader->iterator, own);
+    return status;
+}
+
+/* Of data on the device the loader reads row numbers alone. */
+static CornuStatus check_elements(const CornuDataLoader *loader, uLong *sum)
+{
+    CornuIterator *iterator = cornu_iterator_begin(loader->dataset, 0);
+    if (!iterator) return cornu_error_take();
+    const CornuStatus status = check_batches(loader, iterator, sum);
+    cornu_iterator_free(iterator);
+    return status;
 }
 
 /* Null if there is no data. */
@@ -42,11 +62,7 @@ static CornuStatus describe_data(const CornuDataLoader *loader, json_t **data)
     CornuText type;
     *data = json_null();
     if (!loader->dataset) return CORNU_OK;
-    /* Whole batches, so that the sum is the same for all processes, however many there are. */
-    const CornuShare  own = cornu__iterator_set_share(loader->iterator, (CornuShare){ 0 });
-    const CornuStatus status = check_batches(loader, &sum);
-    cornu__iterator_set_share(loader->iterator, own);
-    CORNU__TRY(status);
+    CORNU__TRY(loader->resident ? check_elements(loader, &sum) : check_whole(loader, &sum));
     json_t *types = json_array();
     for (int i = 0; i < cornu_dataset_components(loader->dataset); i++)
         types = cornu__json_append(types, json_string(cornu_type_print(

@@ -9,10 +9,14 @@
 #include "../model/host_stage_internal.h"
 #include "training_internal.h"
 
-CornuArrays cornu__batch_arrays(const CornuModel *model, const CornuBatch *batch)
+CornuArrays cornu__batch_arrays(const CornuModel *model, const CornuDataLoader *loader,
+                                const CornuBatch *batch)
 {
-    const int inputs = cornu__model_xs(model), all = inputs + cornu__model_ys(model);
+    const int   inputs = cornu__model_xs(model), all = inputs + cornu__model_ys(model);
+    CornuArray  rows = loader->rows_read;
+    if (loader->resident) rows.type = cornu_type(CORNU_I64, batch->arrays[0].type.shape.extent[0]);
     return (CornuArrays){
+        .resident = loader->resident, .rows = rows,
         .x = batch->arrays, .y = batch->count >= all ? batch->arrays + inputs : NULL,
         .weights = batch->count > all ? batch->arrays + all : NULL,
         .weight_count = batch->count > all ? batch->count - all : 0,
@@ -29,7 +33,7 @@ CornuStatus cornu__step_of(CornuModel *model, CornuStepMode mode, const CornuDat
                                                           cornu_dataset_batch_size(dataset)));
     }
     const CornuBatch  batch = { .arrays = arrays, .count = cornu_dataset_components(dataset) };
-    const CornuArrays all = cornu__batch_arrays(model, &batch);
+    const CornuArrays all = cornu__batch_arrays(model, loader, &batch);
     return cornu__step(model, mode, &all, step);
 }
 
@@ -188,6 +192,39 @@ static int64_t rows_of(const CornuDataset *batches)
     return count == (rows + size - 1) / size ? rows : count == rows / size ? count * size : -1;
 }
 
+/* That which the data set's elements come from, if it is on the device and only indices are mapped
+ * after it; else NULL. */
+static CornuResident *find_resident(const CornuDataset *dataset, const CornuDevice *device)
+{
+    while (dataset->kind->by_index) dataset = dataset->source;
+    CornuResident *resident = dataset->kind->on_device ? dataset->own : NULL;
+    return resident && resident->device == device ? resident : NULL;
+}
+
+/* The same pipeline of the numbers of its rows, i64. */
+static CornuDataset *numbers_of(const CornuDataset *dataset)
+{
+    return dataset->kind->on_device
+         ? cornu_dataset_range(0, cornu_dataset_count(dataset), 1)
+         : cornu__dataset_derive_as(numbers_of(dataset->source), dataset);
+}
+
+/* An iterator over the batches, or over the numbers of their rows on the device. */
+static CornuStatus begin(CornuDataLoader *loader, const CornuDataLoaderConfig *config)
+{
+    CornuDataset *read = loader->dataset;
+    if (config->on_device) loader->resident = find_resident(read, config->device);
+    for (int c = 0; loader->resident && c < read->components; c++)
+        loader->arrays[c] = cornu_array_from(NULL, read->type[c]);
+    if (loader->resident) read = numbers_of(read);
+    loader->iterator = read ? cornu_iterator_begin_for(read, 0, config->device) : NULL;
+    if (loader->resident) {
+        cornu_dataset_free(read);
+        cornu__log(CORNU_LOG_INFO, "%s: steps take rows from the device's memory", config->who);
+    }
+    return loader->iterator ? CORNU_OK : cornu_error_take();
+}
+
 CornuStatus cornu__data_loader_open(CornuDataLoader *loader, const CornuDataLoaderConfig *config)
 {
     *loader = (CornuDataLoader){ .dataset = batched(config) };
@@ -210,10 +247,7 @@ CornuStatus cornu__data_loader_open(CornuDataLoader *loader, const CornuDataLoad
     else if (loader->steps < 1)
         status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %lld, expected at least 1",
                              config->who, config->steps_name, (long long)loader->steps);
-    if (!status) {
-        loader->iterator = cornu_iterator_begin_for(loader->dataset, 0, config->device);
-        if (!loader->iterator) status = cornu_error_take();
-    }
+    if (!status) status = begin(loader, config);
     if (status) cornu__data_loader_close(loader);
     else if (loader->steps == CORNU__UNTIL_END)
         cornu__log(CORNU_LOG_INFO, "%s: batches of %lld rows until the data end",
@@ -254,6 +288,7 @@ CornuStatus cornu__data_loader_open_for(CornuModel *model, CornuDataLoader *load
                            "Expected one process, each of several has a part of the rows",
                            config->who, model->base.name, model->dependence.text);
     }
+    own.on_device = !free && !once && !model->pipeline && !cornu__model_is_function(model);
     if (once && config->takes_all) {
         own.few_sizes = false;
         own.min_batch_rows = 1;
@@ -326,6 +361,12 @@ CornuStatus cornu__data_loader_next(CornuDataLoader *loader, const CornuBatch **
     }
     loader->infeed.wait_seconds += cornu__seconds() - begin;
     if (*batch) loader->at.index++;
+    if (*batch && loader->resident) {
+        loader->rows_read = (*batch)->arrays[0];
+        loader->batch = (CornuBatch){ loader->arrays, cornu_dataset_components(loader->dataset),
+                                      (*batch)->valid, (*batch)->sample };
+        *batch = &loader->batch;
+    }
     return CORNU_OK;
 }
 

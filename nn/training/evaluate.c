@@ -97,7 +97,7 @@ static CornuStatus run_batch(CornuModel *model, CornuDataLoader *loader, CornuSt
         else if (cornu__model_cuts_batches(model)) *rows = valid;
     }
     const CornuBatch  batch = { .arrays = some, .count = in->count, .valid = valid };
-    const CornuArrays arrays = cornu__batch_arrays(model, &batch);
+    const CornuArrays arrays = cornu__batch_arrays(model, loader, &batch);
     CORNU__TRY(cornu__step(model, mode, &arrays, &step));
     if (mode == CORNU_STEP_TEST) {
         CORNU__TRY(cornu__data_loader_feed(loader, step, &arrays, valid));

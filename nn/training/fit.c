@@ -159,7 +159,7 @@ static CornuStatus train_execution(Fit *fit, const CornuBatch *batch)
             cut[i].type.shape.extent[0] = batch->valid;   /* no row is padded */
             own.arrays = cut;
         }
-        const CornuArrays arrays = cornu__batch_arrays(fit->model, &own);
+        const CornuArrays arrays = cornu__batch_arrays(fit->model, loader, &own);
         cornu__phase(trace, "prepare");
         CORNU__TRY(cornu__step(fit->model, CORNU_STEP_TRAIN, &arrays, &step));
         cornu__phase(trace, "infeed");

@@ -200,19 +200,6 @@ static CornuStatus check_rows(const CornuModel *model, const CornuStep *step, Co
 
 /* ---- Recording and running ---- */
 
-static size_t row_bytes(CornuType type)
-{
-    type.shape.extent[0] = 1;
-    return cornu_type_bytes(type);
-}
-
-/* A batch's type with the rows of one shard. */
-static CornuType shard_type(const CornuStep *step, CornuType batch)
-{
-    batch.shape.extent[0] = step->rows;
-    return batch;
-}
-
 /* Those of a step that runs once: all of the data, for every shard. What a layer counts with is
  * constant: cornu_model_call. */
 static CornuStatus make_whole_inputs(CornuModel *model, CornuStep *step)
@@ -226,31 +213,43 @@ static CornuStatus make_whole_inputs(CornuModel *model, CornuStep *step)
     return cornu_error_take();
 }
 
+/* Component i of the data: fed, or taken from the device's memory by the numbers that are fed. */
+static CornuTensor *make_input(CornuStep *step, int i, CornuType batch)
+{
+    const CornuType type = cornu__shard_type(step, batch);
+    return step->resident ? step->resident->take(step->resident, step->graph, i, step->row_numbers,
+                                                 type)
+                          : cornu_graph_shard_input(step->graph, type);
+}
+
 /* The step's inputs. */
 static CornuStatus make_inputs(CornuModel *model, CornuStep *step)
 {
     const CornuType i64 = cornu_scalar(CORNU_I64);
     size_t          row = 0;
     if (cornu__step_runs_once(step)) return make_whole_inputs(model, step);
+    if (step->resident)
+        step->row_numbers = cornu_graph_shard_input(step->graph, cornu_type(CORNU_I64, step->rows));
     for (int i = 0; i < step->x_count; i++) {
         CORNU__TRY(check_rows(model, step, step->x_types[i], input_name(model, i)));
-        step->x[i] = cornu_graph_shard_input(step->graph, shard_type(step, step->x_types[i]));
-        row += row_bytes(step->x_types[i]);
+        step->x[i] = make_input(step, i, step->x_types[i]);
+        row += cornu__row_bytes(step->x_types[i]);
     }
     step->count = cornu_graph_shard_input(step->graph, i64);
     step->position = cornu_graph_shard_input(step->graph, i64);
     step->total = cornu_graph_input(step->graph, i64);
     for (int i = 0; i < step->y_count && step->mode != CORNU_STEP_PREDICT; i++) {
         CORNU__TRY(check_rows(model, step, step->y_types[i], "y"));
-        step->y[i] = cornu_graph_shard_input(step->graph, shard_type(step, step->y_types[i]));
-        row += row_bytes(step->y_types[i]);
+        step->y[i] = make_input(step, step->x_count + i, step->y_types[i]);
+        row += cornu__row_bytes(step->y_types[i]);
     }
     for (int i = 0; i < step->weight_count; i++) {
         CORNU__TRY(check_rows(model, step, step->weight_types[i], "sample_weight"));
-        step->weights[i] = cornu_graph_shard_input(step->graph,
-                                                   shard_type(step, step->weight_types[i]));
-        row += row_bytes(step->weight_types[i]);
+        step->weights[i] = make_input(step, step->x_count + step->y_count + i,
+                                      step->weight_types[i]);
+        row += cornu__row_bytes(step->weight_types[i]);
     }
+    if (step->resident) row = sizeof(int64_t);
     step->fed_bytes = step->own.count * step->rows * (int64_t)row;
     return cornu_error_take();
 }
@@ -374,19 +373,14 @@ static CornuStatus record_step(CornuModel *model, CornuStep *step)
     return model->when_compiled->record(model, step, masks, added);
 }
 
-static bool predicts(const CornuStep *step)
-{
-    return step->mode == CORNU_STEP_TEST_PREDICT || step->mode == CORNU_STEP_PREDICT;
-}
-
 /* Staging buffers for the predictions of all shards, before they are put in the order of the batch;
  * one shard needs none. */
 static CornuStatus allocate_staging(CornuStep *step)
 {
     const size_t rows = (size_t)(step->shards * step->rows);
     if (step->shards == 1 || cornu__step_runs_once(step)) return CORNU_OK;
-    for (int i = 0; i < step->y_count && predicts(step); i++) {
-        step->staging[i] = cornu__allocate(rows, row_bytes(step->outputs[i]));
+    for (int i = 0; i < step->y_count && cornu__step_predicts(step); i++) {
+        step->staging[i] = cornu__allocate(rows, cornu__row_bytes(step->outputs[i]));
         if (!step->staging[i]) return CORNU_ERR_MEMORY;
     }
     return CORNU_OK;
@@ -396,6 +390,7 @@ bool cornu__step_takes(const CornuStep *step, const CornuArrays *arrays)
 {
     for (int i = 0; i < step->x_count; i++)
         if (!cornu_type_equal(step->x_types[i], arrays->x[i].type)) return false;
+    if (step->resident_id != (arrays->resident ? arrays->resident->id : 0)) return false;
     if (step->mode == CORNU_STEP_PREDICT) return true;
     for (int i = 0; i < step->y_count; i++)
         if (!cornu_type_equal(step->y_types[i], arrays->y[i].type)) return false;
@@ -418,6 +413,8 @@ static CornuStep *new_step(const CornuModel *model, CornuStepMode mode, const Co
                                                                       : model->output_count,
                          .once = mode == CORNU_STEP_PREDICT && !own &&
                                  cornu__model_runs_once(model) };
+    step->resident = arrays->resident;
+    step->resident_id = arrays->resident ? arrays->resident->id : 0;
     for (int i = 0; i < step->x_count; i++) step->x_types[i] = arrays->x[i].type;
     if (mode == CORNU_STEP_PREDICT) return step;
     for (int i = 0; i < step->y_count; i++) step->y_types[i] = arrays->y[i].type;
@@ -469,9 +466,9 @@ static CornuStatus make(CornuModel *model, CornuStep *step, const CornuArrays *a
     CORNU__TRY(record_step(model, step));
     step->draws = draws(step);
     CORNU__TRY(allocate_staging(step));
+    const int fetched = cornu__step_predicts(step) ? step->y_count : 0;
     CORNU__TRY(step->pipeline ? step->runs->finish(model, step)
-                              : cornu_graph_prepare(step->graph, step->predictions,
-                                                    predicts(step) ? step->y_count : 0));
+                              : cornu_graph_prepare(step->graph, step->predictions, fetched));
     static const char *const does[] = { "trains", "tests", "tests and predicts", "predicts" };
     if (cornu__model_is_function(model))
         cornu__log(CORNU_LOG_INFO, "%s: a new step that predicts", model->base.name);
@@ -565,137 +562,4 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays
     if (status == CORNU_ERR_MEMORY && mode == CORNU_STEP_TRAIN && model->compiled)
         model->when_compiled->advise(model, arrays->x, arrays->y);
     return status;
-}
-
-/* An array of the shards' parts: feeds and fetches have a leading axis over shards. */
-static CornuArray parts(const CornuStep *step, CornuType batch, const void *data)
-{
-    const CornuType part = shard_type(step, batch);
-    CornuType       type = { .dtype = part.dtype, .shape = { .rank = part.shape.rank + 1 } };
-    type.shape.extent[0] = step->shards;
-    for (int i = 0; i < part.shape.rank; i++) type.shape.extent[i + 1] = part.shape.extent[i];
-    return cornu_array_from((void *)(uintptr_t)data, type);
-}
-
-/* Feeds rows from row `first` on, counted over all shards. */
-static CornuStatus feed_rows(CornuStep *step, CornuTensor *input, CornuType type, int64_t first,
-                             int64_t rows, const void *data)
-{
-    if (step->pipeline) return step->runs->feed(step, input, type, first, rows, data);
-    type.shape.extent[0] = 1;
-    const int64_t row = cornu_type_count(type);
-    type.shape.extent[0] = rows;
-    return cornu_graph_feed_part(input, first * row,
-                                 cornu_array_from((void *)(uintptr_t)data, type));
-}
-
-/* Feeds an array of the batch's type, its valid rows split over the shards: those of this process'
- * shards, as the others may not have been fetched. */
-static CornuStatus feed(CornuStep *step, const CornuShardRows *split, CornuTensor *input,
-                        CornuType type, CornuArray array)
-{
-    CornuText a, b;
-    if (!cornu_type_equal(array.type, type))
-        return cornu__fail(CORNU_ERR_SHAPE, "a batch of %s, expected %s",
-                           cornu_type_print(&a, array.type), cornu_type_print(&b, type));
-    const CornuShare own = step->own;
-    if (split->count[step->shards - 1] == step->rows)   /* all shards are full */
-        return cornu__share_is_whole(own) && !step->pipeline
-             ? cornu_graph_feed(input, parts(step, type, array.data))
-             : feed_rows(step, input, type, own.first * step->rows, own.count * step->rows,
-                         (const char *)array.data + (size_t)split->first[own.first] *
-                                                        row_bytes(type));
-    for (int s = own.first; s < own.first + own.count; s++) {
-        const int64_t once = split->count[s] > 0 ? split->count[s] : 1;
-        for (int64_t place = 0; place < step->rows; place += once) {
-            const int64_t rest = step->rows - place, row = cornu__shard_row(split, s, place);
-            CORNU__TRY(feed_rows(step, input, type, s * step->rows + place,
-                                 once < rest ? once : rest,
-                                 (const char *)array.data + (size_t)row * row_bytes(type)));
-        }
-    }
-    return CORNU_OK;
-}
-
-/* Fractions are dropped, as by Keras: masks of classes that were resized have them. The device
- * would convert NaN to any number. */
-static CornuStatus check_classes(CornuArray y, CornuOwnRows rows)
-{
-    const int64_t all = cornu_type_count(y.type), batch = y.type.shape.extent[0];
-    const int64_t each = batch > 0 ? all / batch : 0;
-    for (int64_t i = rows.first * each; i < (rows.first + rows.count) * each; i++) {
-        const double label = cornu_array_get(y, i);
-        if (fabs(label) <= INT32_MAX) continue;
-        return cornu__fail(CORNU_ERR_VALUE, "label %g in row %lld, expected a whole number, "
-                           "the class", label, (long long)(i / each));
-    }
-    return CORNU_OK;
-}
-
-static CornuStatus feed_counts(CornuStep *step, const CornuShardRows *split, int64_t valid)
-{
-    const CornuType i64 = cornu_scalar(CORNU_I64), each = cornu_type(CORNU_I64, step->shards);
-    int64_t         first[CORNU_MAX_SHARDS];
-    if (valid == step->fed_count && (!step->draws || step->ahead == step->fed_ahead))
-        return CORNU_OK;
-    if (step->pipeline) return step->runs->feed_counts(step, split, valid);
-    CORNU__TRY(cornu_graph_feed(step->count,
-                                cornu_array_from((void *)(uintptr_t)split->count, each)));
-    for (int i = 0; i < step->shards; i++)
-        first[i] = split->first[i] + (step->draws ? step->ahead : 0);
-    CORNU__TRY(cornu_graph_feed(step->position, cornu_array_from(first, each)));
-    CORNU__TRY(cornu_graph_feed(step->total, cornu_array_from(&valid, i64)));
-    step->fed_count = valid;
-    step->fed_ahead = step->ahead;
-    return CORNU_OK;
-}
-
-CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t valid)
-{
-    const int64_t batch = step->x_types[0].shape.extent[0];
-    for (int i = 0; i < step->x_count && cornu__step_runs_once(step); i++)
-        CORNU__TRY(cornu_graph_feed(step->x[i], arrays->x[i]));
-    if (cornu__step_runs_once(step)) return CORNU_OK;
-    if (step->together && valid != batch)
-        return cornu__fail(CORNU_ERR_SHAPE, "a batch of %lld valid rows of %lld, but its rows "
-                           "depend on each other: expected full batches, as drop_remainder gives",
-                           (long long)valid, (long long)batch);
-    if (step->stateful && valid != batch)
-        return cornu__fail(CORNU_ERR_SHAPE, "a batch of %lld valid rows of %lld, but a layer is "
-                           "stateful: expected full batches, as drop_remainder gives",
-                           (long long)valid, (long long)batch);
-    const CornuShardRows split = cornu__shard_rows(step->shards, step->rows, valid);
-    const CornuOwnRows   own = cornu__own_rows(step->own, valid);
-    for (int i = 0; i < step->x_count; i++)
-        CORNU__TRY(feed(step, &split, step->x[i], step->x_types[i], arrays->x[i]));
-    for (int i = 0; i < step->y_count && step->y[i]; i++) {
-        if (step->whole[i]) CORNU__TRY(check_classes(arrays->y[i], own));
-        CORNU__TRY(feed(step, &split, step->y[i], step->y_types[i], arrays->y[i]));
-    }
-    for (int i = 0; i < step->weight_count; i++)
-        CORNU__TRY(feed(step, &split, step->weights[i], step->weight_types[i],
-                        arrays->weights[i]));
-    const CornuStatus status = feed_counts(step, &split, valid);
-    step->ahead = 0;
-    return status;
-}
-
-CornuStatus cornu__step_run(CornuStep *step, CornuArray *to)
-{
-    if (!predicts(step))
-        return step->pipeline ? step->runs->run(step, NULL) : cornu_run(step->graph, NULL, 0, NULL);
-    if (cornu__step_runs_once(step))
-        return cornu_run(step->graph, step->predictions, step->y_count, to);
-    const CornuShardRows split = cornu__shard_rows(step->shards, step->rows, step->fed_count);
-    const bool direct = cornu__shard_rows_contiguous(&split) &&
-                        step->shards * step->rows == step->outputs[0].shape.extent[0];
-    CornuArray fetched[CORNU_MAX_MODEL_TENSORS];
-    for (int i = 0; i < step->y_count; i++)
-        fetched[i] = parts(step, step->outputs[i], direct ? to[i].data : step->staging[i]);
-    CORNU__TRY(step->pipeline
-               ? step->runs->run(step, fetched)
-               : cornu_run(step->graph, step->predictions, step->y_count, fetched));
-    for (int i = 0; i < step->y_count && !direct; i++)
-        cornu__shard_rows_gather(&split, row_bytes(step->outputs[i]), step->staging[i], to[i].data);
-    return CORNU_OK;
 }

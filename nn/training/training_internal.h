@@ -81,8 +81,9 @@ bool cornu__data_given(const CornuModel *model, const CornuData *data);
 CornuDataset *cornu__dataset_of(const CornuModel *model, const char *who, const CornuData *data,
                                 bool x_only);
 
-/* A batch's arrays, divided into x, y and sample weights. */
-CornuArrays cornu__batch_arrays(const CornuModel *model, const CornuBatch *batch);
+/* Whether labels of these rows are class numbers: the device would truncate 1.7 to class 1, and
+ * convert NaN to any number. */
+CornuStatus cornu__check_classes(CornuArray y, int64_t first, int64_t count);
 
 /* Class weights: element i of an array weighs class i; classes beyond its end weigh 1. */
 typedef struct {
@@ -132,6 +133,9 @@ typedef struct {
     int64_t        rows;      /* of a whole pass; -1 if that is not known */
     CornuInfeed    infeed;    /* of this epoch */
     int64_t        fed;       /* rows of it so far */
+    CornuResident *resident;  /* the device has the rows: the iterator reads their numbers, and */
+    CornuBatch     batch;     /* a batch is these types and rows; NULL: it reads arrays */
+    CornuArray     arrays[CORNU_MAX_COMPONENTS], rows_read;
     CornuRecentBatch *recent; /* CORNU__RECENT_BATCHES; batch i of the epoch at i % of these */
 } CornuDataLoader;
 
@@ -144,6 +148,7 @@ typedef struct {
     int64_t       min_batch_rows;  /* the rows of a batch even where there are fewer in all */
     bool          takes_all;   /* of a model whose rows depend on each other, all rows by default */
     bool          predicts;    /* the data are of the model's inputs, also if its step has others */
+    bool          on_device;   /* rows may be taken from a data set on the device */
     bool          few_sizes;   /* round fewer rows up, to min_batch_rows times a power of two */
     int64_t       steps;       /* 0: a whole pass */
     bool          shuffle;
@@ -153,6 +158,11 @@ typedef struct {
 
 /* The fewest rows that a batch of the model may have: its fixed batch size, or one per shard. */
 int64_t cornu__min_batch_rows(const CornuModel *model);
+
+/* The arrays of a batch of the loader, or of one of other extents, divided into x, y and sample
+ * weights. */
+CornuArrays cornu__batch_arrays(const CornuModel *model, const CornuDataLoader *loader,
+                                const CornuBatch *batch);
 
 CornuStatus cornu__data_loader_open(CornuDataLoader *loader, const CornuDataLoaderConfig *config);
 /* For a model: batches of its own size by default, if it has one; and where its rows depend on each
