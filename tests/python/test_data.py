@@ -73,6 +73,33 @@ class Data(unittest.TestCase):
         doubled = [int(e) for e in read.map(lambda e: 2 * e["id"])]
         self.assertEqual(doubled, [2 * i for i in wanted])
 
+    def test_several(self):
+        one = {"id": cornu.data.FixedLenFeature((), "int32")}
+        read = cornu.data.tfrecord(golden("tfrecords", "part-*.tfrecord"), one)
+        first, second = read.take(13), read.skip(13)
+        ids = [[int(e["id"]) for e in d] for d in (first, second)]
+        both = first.concatenate(second)
+        self.assertIsInstance(both, cornu.data.FileDataset)
+        self.assertEqual([int(e["id"]) for e in both], ids[0] + ids[1])
+        pairs = cornu.data.FileDataset.zip(first, second)
+        self.assertEqual([(int(a["id"]), int(b["id"])) for a, b in pairs], list(zip(*ids)))
+        self.assertEqual([(int(i), int(e["id"])) for i, e in first.enumerate(3)],
+                         list(enumerate(ids[0], 3)))
+        rows = both.batch(4).unbatch()
+        self.assertIsInstance(rows, cornu.data.FileDataset)
+        self.assertEqual([int(e["id"]) for e in rows.repeat(2)], 2 * (ids[0] + ids[1]))
+        mixed = cornu.data.FileDataset.sample_from_datasets([first, second], [3, 1], seed=4)
+        passes = [[int(e["id"]) for e in mixed] for _ in range(2)]
+        self.assertNotEqual(passes[0], passes[1])
+        for drawn in passes:        # each in its own order
+            for of in ids:
+                self.assertEqual([i for i in drawn if i in of], of)
+        with self.assertRaisesRegex(ValueError, "1 weights of 2 data sets"):
+            cornu.data.FileDataset.sample_from_datasets([first, second], [3])
+        doubled = first.map(lambda e: e["id"])
+        self.assertEqual(len(list(doubled.concatenate(doubled))), 2 * len(ids[0]))
+        self.assertEqual(len(list(first.concatenate(doubled))), 2 * len(ids[0]))
+
     def test_npy(self):
         x = np.load(golden("arrays", "x.npy"))
         read = cornu.data.npy(golden("arrays", "x.npy"), golden("arrays", "stored.npz:i2_big_f"))

@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import tree
 from .._arrays import array_of, shape_of
-from .._library import Owned, lib
+from .._library import Owned, lib, struct
 from ..utils.batches import Dataset
 
 _MOST_AHEAD = 64
@@ -16,8 +16,9 @@ _MOST_AHEAD = 64
 class FileDataset(Dataset):
     """A Dataset of files, in which elements are found by their index.
 
-    An element is a dictionary of arrays, or a tuple. shuffle, batch, take, skip, repeat, cache,
-    prefetch and to_tuple are the library's, as is what fit, evaluate and predict do with it then;
+    An element is a dictionary of arrays, or a tuple. shuffle, batch, unbatch, take, skip, repeat,
+    enumerate, cache, prefetch and to_tuple are the library's, and of several such data sets
+    concatenate, zip and sample_from_datasets, as is what fit, evaluate and predict do with it then;
     other methods are those of Dataset, and go on in Python.
     """
 
@@ -121,11 +122,54 @@ class FileDataset(Dataset):
         return self._made(lib.cornu_dataset_skip, count)
 
     def repeat(self, count=None):
-        if self._count is None:
-            return super().repeat(count)
         endless = count is None or count < 0
         return self._made(lib.cornu_dataset_repeat, lib.constants["CORNU_NONE"] if endless
                           else count)
+
+    def unbatch(self):
+        return self._made(lib.cornu_dataset_unbatch) if self.batch_size else super().unbatch()
+
+    def enumerate(self, start=0):
+        if self.batch_size:
+            return super().enumerate(start)
+        made = lib.cornu_dataset_enumerate(lib.cornu_dataset_retain(self.address), start)
+        return FileDataset(made, (0, _moved(self._structure, 1)))
+
+    def concatenate(self, dataset):
+        if not _are_alike([self, dataset]):
+            return super().concatenate(dataset)
+        return self._made(lib.cornu_dataset_concatenate, lib.cornu_dataset_retain(dataset.address))
+
+    @staticmethod
+    def zip(*datasets):
+        """As of Dataset."""
+        datasets = datasets[0] if len(datasets) == 1 else datasets
+        sources = _Sources(datasets)
+        structures, first = [], 0
+        for d in datasets:
+            structures.append(_moved(d.structure, first))
+            first += lib.cornu_dataset_components(d.address)
+        return FileDataset(lib.cornu_dataset_zip(sources.address, len(datasets)),
+                           tuple(structures))
+
+    @staticmethod
+    def sample_from_datasets(datasets, weights=None, seed=None, stop_on_empty_dataset=False,
+                             rerandomize_each_iteration=None):
+        """As of Dataset; another order in each pass."""
+        if rerandomize_each_iteration is False or not _are_alike(datasets):
+            return Dataset.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset,
+                                                rerandomize_each_iteration)
+        if weights is not None and len(weights) != len(datasets):
+            raise ValueError("sample_from_datasets: %d weights of %d data sets, expected as many"
+                             % (len(weights), len(datasets)))
+        shares = (ctypes.c_double * len(datasets))(*(weights or [1.0] * len(datasets)))
+        sources = _Sources(datasets)
+        config = struct("CornuSampleFromDatasetsConfig", sources=sources.address,
+                        count=len(datasets), weights=ctypes.addressof(shares),
+                        seed=random.getrandbits(63) if seed is None else seed,
+                        stop_on_empty_dataset=bool(stop_on_empty_dataset))
+        made = lib.cornu_dataset_sample_from_datasets_from(ctypes.byref(config))
+        return FileDataset(made, datasets[0].structure)
 
     def cache(self):
         return super().cache() if self.batch_size else self._made(lib.cornu_dataset_cache)
@@ -134,6 +178,26 @@ class FileDataset(Dataset):
         """Elements are made ahead in a thread, two of them by default."""
         depth = buffer_size if buffer_size and buffer_size > 0 else 2
         return self._made(lib.cornu_dataset_prefetch, min(depth, _MOST_AHEAD))
+
+
+class _Sources:
+    """References to data sets, for a function of the library that takes them."""
+
+    def __init__(self, datasets):
+        self._array = (ctypes.c_void_p * len(datasets))(
+            *(lib.cornu_dataset_retain(d.address) for d in datasets))
+        self.address = ctypes.addressof(self._array)
+
+
+def _moved(structure, by):
+    """The numbers of components that come after so many others."""
+    return tree.map_structure(lambda c: c + by, structure)
+
+
+def _are_alike(datasets):
+    """Whether the library has all of them, with elements of one structure."""
+    return all(isinstance(d, FileDataset) and d.structure == datasets[0].structure
+               for d in datasets)
 
 
 class FileFeed:
