@@ -262,7 +262,7 @@ static CornuStatus check_alike(const CornuDataset *dataset, int count, const cha
     return CORNU_OK;
 }
 
-/* Of elements of the first `count` sources, with room for weights. */
+/* Of elements of the first `count` sources, with memory for weights. */
 static CornuDataset *mixed(CornuDataset *const *sources, int source_count, int count,
                            ChooseFunction *choose, const char *name)
 {
