@@ -269,6 +269,20 @@ static int64_t status_bytes(const char *name)
     return kilobytes << 10;
 }
 
+/* Predicts by one layer, so that what products pack by, as large as this machine's caches ask for,
+ * is there before memory is measured. */
+static CornuStatus pack_once(const float *x)
+{
+    float       y[4 * WIDE];
+    CornuModel *model = cornu_sequential(.input_shape = { WIDE });
+    cornu_model_add(model, cornu_dense(WIDE));
+    const CornuStatus status = cornu_predict(
+        model, .x = cornu_array((void *)(uintptr_t)x, CORNU_F32, 4, WIDE),
+        .to = cornu_array(y, CORNU_F32, 4, WIDE), .verbose = CORNU_SILENT);
+    cornu_model_free(model);
+    return status;
+}
+
 /* At most resident, from before the model is compiled until it has trained: of the stages of the
  * rank the weights, Adam's slots, the gradients, three quarters of that for what its programs work
  * on, and as much again as two layers have. So four ranks train with a shard that has no more. */
@@ -282,6 +296,8 @@ static CornuStatus never_have_more(CornuProcesses *processes)
         .stages = 4, .threads = 1, .microbatches = 4, .processes = processes,
         .schedule = CORNU_1F1B, .shard_memory = ranks == 4 ? most : 0);
     if (!strategy) return cornu_error_take();
+    CornuStatus packed = pack_once(x);
+    if (packed) return packed;
     CornuModel *model = cornu_sequential(.input_shape = { WIDE });
     for (int i = 0; i < DEEP; i++) cornu_model_add(model, cornu_dense(WIDE));
     const int64_t before = status_bytes("VmRSS");

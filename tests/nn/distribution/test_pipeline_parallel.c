@@ -53,6 +53,21 @@ static CornuModel *build_branches(bool norm)
 static CornuModel *branches(void) { return build_branches(true); }
 static CornuModel *without_norm(void) { return build_branches(false); }
 
+/* Convolutions without kinks: where relu and max pooling have them, steps of other roundings go
+ * different ways now and then, and what is left of the difference depends on the machine. */
+static CornuModel *smooth_cnn(void)
+{
+    CornuModel *model = cornu_sequential(.input_shape = { 28, 28, 1 }, .input_scale = 1.0 / 255.0);
+    cornu_model_add(model, cornu_conv2d(8, 3, .activation = CORNU_TANH));
+    cornu_model_add(model, cornu_average_pooling2d(2));
+    cornu_model_add(model, cornu_conv2d(16, 3, .activation = CORNU_TANH));
+    cornu_model_add(model, cornu_average_pooling2d(2));
+    cornu_model_add(model, cornu_flatten());
+    cornu_model_add(model, cornu_dropout(0.25));
+    cornu_model_add(model, cornu_dense(CLASSES, .activation = CORNU_SOFTMAX));
+    return model;
+}
+
 static CornuOptimizer *adam(void) { return cornu_adam(.learning_rate = 0.003); }
 static CornuOptimizer *clipped(void)
 {
@@ -194,7 +209,7 @@ static void fewer_microbatches_than_stages(void **state)
 static void batches_agree(void **state)
 {
     (void)state;
-    static CornuModel *(*const builds[])(void) = { mnist_cnn, without_norm };
+    static CornuModel *(*const builds[])(void) = { smooth_cnn, without_norm };
     for (int i = 0; i < 2; i++) {
         CornuDevice *device = cornu_device_open("cpu", .threads = 2);
         train(builds[i], clipped(), NULL, device, &plain);
