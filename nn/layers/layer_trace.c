@@ -159,9 +159,9 @@ static CornuStatus trace_rows_apart(CornuLayer *layer, const CornuType *in, int 
 
 /* ---- Layers for which axis 0 is an axis like others ---- */
 
-/* Primes tell most about rows (rows.h); where an axis 0 must be even, they do not fit, or a multiple
- * of another number, as where several rows become one: these are of all up to 12. An operation may
- * have been made for one row. */
+/* Primes tell most about rows (rows.h); they do not fit where an axis 0 must be even, or a multiple
+ * of another number, as where several rows become one: the last are multiples of all numbers up to
+ * 12. An operation may have been made for one row. */
 static const int64_t row_counts[][2] = { { 13, 17 }, { 32, 64 }, { 27720, 55440 } };
 
 /* Two traces that differ in the number of rows alone. */

@@ -106,8 +106,8 @@ CornuStatus cornu__operation_from_json(const json_t *value, CornuLayer **layer);
  * histories are appended to a list. NULL when out of memory. */
 json_t *cornu__operation_operands(const json_t *call, json_t *histories);
 
-/* A Functional model from its config; policy is the name of its own, or NULL. Layers that graphs of a
- * traced layer call by the same name are those, with their weights; NULL: none are. */
+/* A Functional model from its config; policy is the name of its own, or NULL. Layers that graphs of
+ * a traced layer call by the same name are those, with their weights; NULL: none are. */
 CornuModel *cornu__functional_from_json(const json_t *config, const char *policy,
                                         const CornuPolicy *usual, const CornuTraced *shared);
 

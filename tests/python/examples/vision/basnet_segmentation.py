@@ -1,5 +1,5 @@
 """Masks at several depths and a refinement of the last one, in one model that is a subclass; a loss
-of them all in compute_loss, with TensorFlow's structural similarity. On TensorFlow."""
+of them all in compute_loss, with TensorFlow's structural similarity. It runs on TensorFlow."""
 
 import tensorflow as tf
 from harness import data, fit, keras, report, start
@@ -10,7 +10,7 @@ IMAGE_SIZE, FILTERS = 16, 4
 
 def convolution_block(x, filters, dilation=1):
     x = layers.Conv2D(filters, (3, 3), padding="same", dilation_rate=dilation)(x)
-    x = layers.BatchNormalization()(x)
+    x = layers.BatchNormalization(momentum=0.0)(x)
     return layers.Activation("relu")(x)
 
 
@@ -33,7 +33,7 @@ def basnet_predict(input_shape):
 def basnet_rrm(base_model):
     x_input = base_model.output[0]
     x = convolution_block(layers.Conv2D(FILTERS, (3, 3), padding="same")(x_input), FILTERS)
-    return keras.models.Model(inputs=base_model.input[0], outputs=layers.Add()(
+    return keras.models.Model(inputs=base_model.inputs[0], outputs=layers.Add()(
         [x_input, segmentation_head(x, None)]))
 
 
@@ -44,7 +44,7 @@ class BASNet(keras.Model):
         output = refine_model.outputs
         output.extend(predict_model.output)
         output = [layers.Activation("sigmoid")(x) for x in output]
-        super().__init__(inputs=predict_model.input[0], outputs=output)
+        super().__init__(inputs=predict_model.inputs[0], outputs=output)
         self.smooth = 1.0e-9
         self.cross_entropy_loss = keras.losses.BinaryCrossentropy()
         self.ssim_value = tf.image.ssim

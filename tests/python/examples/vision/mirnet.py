@@ -1,5 +1,5 @@
-"""Features at two scales that are weighed by each other; TensorFlow's functions in a layer, a loss and
-a metric. On TensorFlow."""
+"""Features at two scales that are weighed by each other; TensorFlow's functions in a layer, a loss
+and a metric. It runs on TensorFlow."""
 
 import tensorflow as tf
 from harness import data, fit, keras, report, start

@@ -1,5 +1,5 @@
 """A class for each point of a cloud of any length: transformations that learn to be orthogonal by a
-regularizer of activities, global features tiled beside those of points, a schedule that is called."""
+regularizer of activities, global features tiled beside those of points, a schedule called."""
 
 import numpy as np
 from harness import data, fit, keras, report, start
@@ -10,13 +10,13 @@ NUM_POINTS, NUM_CLASSES = 16, 3
 
 def conv_block(x, filters, name):
     x = layers.Conv1D(filters, kernel_size=1, padding="valid", name=f"{name}_conv")(x)
-    x = layers.BatchNormalization(name=f"{name}_batch_norm")(x)
+    x = layers.BatchNormalization(momentum=0.0, name=f"{name}_batch_norm")(x)
     return layers.Activation("relu", name=f"{name}_relu")(x)
 
 
 def mlp_block(x, filters, name):
     x = layers.Dense(filters, name=f"{name}_dense")(x)
-    x = layers.BatchNormalization(name=f"{name}_batch_norm")(x)
+    x = layers.BatchNormalization(momentum=0.0, name=f"{name}_batch_norm")(x)
     return layers.Activation("relu", name=f"{name}_relu")(x)
 
 
