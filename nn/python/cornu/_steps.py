@@ -331,7 +331,7 @@ class Stepped:
         """compute_loss, which may lack the argument `training`."""
         takes = inspect.signature(self.compute_loss).parameters
         given = {"training": training} if "training" in takes else {}
-        return self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=weight, **given)
+        return self.compute_loss(x, y, y_pred, weight, **given)     # whatever their names are
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """The losses of compile and those that layers added."""
