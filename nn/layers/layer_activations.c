@@ -101,3 +101,19 @@ CornuStatus cornu__resolve_activation(CornuLayer *layer, CornuActivation *activa
     layer->activation = copy;
     return CORNU_OK;
 }
+
+CornuStatus cornu_layer_set_activation(CornuLayer *layer, CornuActivation activation)
+{
+    CORNU__NEED(layer);
+    CORNU__TRY(cornu__check_activation(cornu_layer_name(layer), activation));
+    const CornuField *field = cornu__keras_class(layer)->fields;
+    while (field && field->name && strcmp(field->name, "activation")) field++;
+    if (!field || !field->name || field->kind != CORNU_FIELD_ACTIVATION || layer->activation ||
+        cornu__activation_layer(activation))
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s (%s): its activation cannot be changed, "
+                           "expected a layer with a named activation, and a named one",
+                           cornu_layer_name(layer), layer->kind->class_name);
+    *(CornuActivation *)((char *)layer + cornu__keras_class(layer)->config_offset +
+                         field->offset) = activation;
+    return CORNU_OK;
+}

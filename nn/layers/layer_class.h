@@ -21,6 +21,8 @@ typedef struct CornuWeight CornuWeight;
 typedef struct CornuCall {
     CornuGraph  *graph;
     bool         training;
+    bool         augments;   /* the caller does not say training: layers that change images for it
+                                do, as is Keras' default of theirs alone */
     CornuTensor *count;      /* i64 scalar: the number of valid rows, which come first */
     CornuTensor *total;      /* likewise, over all shards, and all microbatches */
     CornuTensor *seed;       /* i64 scalars, see device/random.h */
@@ -186,6 +188,7 @@ typedef struct {
                                 is 0 for a layer that is none */
     bool of_graphs;          /* it calls layers in graphs: paths of their weights get its name */
     bool any_axis;           /* axis 0 is an axis like others: rows may depend on each other */
+    bool one_image;          /* an input (H, W, C) is one image: axis 0 is its height */
     bool consumes_masks;     /* Keras' call takes the masks off its first three inputs, so that a
                                 residual connection that adds one of them has no mask */
     bool normalizes;         /* its weights are read as f32 under any policy */

@@ -404,12 +404,14 @@ CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_co
                                CornuType *out)
 {
     static const int64_t tried[] = { 64, 512, 8, 4, 2, 1, 4096, 1 << 15, 1 << 18 };
+    const bool   any_axis = layer->kind->any_axis ||
+                            (layer->kind->one_image && in[0].shape.rank == 3);
     CornuFailure failure = { .status = CORNU_OK };
     if (layer->kind->types)
         return cornu__fail_prefix(layer->kind->types(layer, in, in_count, out),
                                   cornu_layer_name(layer));
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
-        CornuStatus status = layer->kind->any_axis
+        CornuStatus status = any_axis
                                  ? trace_any_axis(layer, in, in_count, tried[i], out)
                                  : trace_rows_apart(layer, in, in_count, tried[i], out);
         if (!status) return CORNU_OK;

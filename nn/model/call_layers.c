@@ -54,8 +54,10 @@ static bool make_calls(const CornuModel *model, const CornuCall *call, CornuTens
         CornuCall own = *call;
         own.inherited = node->mask_count == 0;
         if (model->is_traced) count_rows(&own, in[0], x[0]);
-        if (node->training != CORNU_NOT_FORCED && model->is_traced)
+        if (node->training != CORNU_NOT_FORCED && model->is_traced) {
             own.training = node->training == CORNU_FORCED_TRAINING;
+            own.augments = false;
+        }
         if (!cornu__layer_call_masked(node->layer, &own, x, count, x_masks, y, y_masks))
             return false;
         for (int k = 0; k < node->in_count && k < 3 && node->layer->kind->consumes_masks; k++)

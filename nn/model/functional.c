@@ -270,7 +270,7 @@ static CornuStatus check_map(Map *map)
             return cornu__fail(CORNU_ERR_DTYPE, "%s: the output %s has strings, which only "
                                "cornu_layer_compute gives", map->name,
                                cornu__symbol_print(&name, config->outputs[i]));
-        if (!cornu__symbol_is_whole(config->inputs[0]) &&
+        if (!cornu__symbol_is_whole(config->inputs[0]) && !config->only_called &&
             (shape.rank == 0 || shape.extent[0] != CORNU_NONE))
             return cornu__fail(CORNU_ERR_SHAPE, "%s: the output %s is %s, expected the batch as "
                                "axis 0", map->name, cornu__symbol_print(&name, config->outputs[i]),

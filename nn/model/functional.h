@@ -132,6 +132,8 @@ typedef struct {
     const char  *output_keys[CORNU_MAX_MODEL_TENSORS];
     const char  *name;                               /* default functional, functional_1, … */
     const char  *policy;                             /* as cornu_sequential's */
+    bool         only_called;                        /* for cornu_model_call_many alone: outputs
+                                                        need not have the batch as axis 0 */
 } CornuModelConfig;
 
 /* The model from the inputs to the outputs; the caller owns it, as with cornu_sequential. Layers

@@ -268,6 +268,84 @@ class Metrics(unittest.TestCase):
         self.assertEqual(float(cornu.metrics.Sum()([1, 3])), 4)
 
 
+def images(*shape):
+    return np.random.default_rng(2).uniform(0, 1, shape).astype("float32")
+
+
+class Images(unittest.TestCase):
+    def test_one_image_is_a_batch_of_one(self):
+        x = images(20, 24, 3)
+        for layer in (L.Rescaling(2.0), L.Resizing(10, 12), L.CenterCrop(8, 6), L.RandomFlip(),
+                      L.Resizing(8, 8, pad_to_aspect_ratio=True), L.CenterCrop(40, 30),
+                      L.Equalization()):
+            with self.subTest(layer.name):
+                told = {"training": False} if layer.class_name == "RandomFlip" else {}
+                np.testing.assert_array_equal(layer(x, **told), layer(x[None], **told)[0])
+        self.assertEqual(L.RandomCrop(8, 6)(x, training=True).shape, (8, 6, 3))
+        change = cornu.Sequential([L.Resizing(10, 12), L.Rescaling(2.0)])
+        np.testing.assert_allclose(change(x), 2 * L.Resizing(10, 12)(x), atol=1e-6)
+
+    def test_operations_take_one_image(self):
+        x, shift = images(8, 10, 3), np.float32([1, 0, 2, 0, 1, 1, 0, 0])
+        for operation, args, named in (
+                ("resize", ((4, 5),), {"interpolation": "bicubic"}),
+                ("affine_transform", (shift,), {}), ("rgb_to_hsv", (), {}),
+                ("extract_patches", ((2, 2),), {}), ("gaussian_blur", (), {}),
+                ("crop_images", (1, 2), {"target_height": 4, "target_width": 5}),
+                ("pad_images", (1, 2), {"target_height": 12, "target_width": 15})):
+            with self.subTest(operation):
+                call = getattr(ops.image, operation)
+                np.testing.assert_array_equal(call(x, *args, **named),
+                                              call(x[None], *args, **named)[0])
+        patches, first = ops.image.extract_patches(x, (2, 2)), ops.image.extract_patches(
+            x.transpose(2, 0, 1), (2, 2), data_format="channels_first")
+        np.testing.assert_array_equal(first.transpose(1, 2, 0), patches)
+        with self.assertRaisesRegex(NotImplementedError, r"\(B, H, W, C\) or \(H, W, C\)"):
+            ops.image.resize(x[0], (4, 5))
+
+    def test_layers_of_images_augment_unless_told_not_to(self):
+        x = images(6, 8, 8, 3)
+        brighter = L.RandomBrightness((0.5, 0.6), value_range=(0, 1))
+        self.assertTrue(np.all(brighter(x) >= x) and np.mean(brighter(x) - x) > 0.1)
+        np.testing.assert_allclose(brighter(x, training=False), x)
+        # Keras' default of their own: beside them nothing else trains.
+        model = cornu.Sequential([cornu.Input((8, 8, 3)), L.RandomBrightness(
+            (0.5, 0.6), value_range=(0, 9)), L.Dropout(0.5), L.Lambda(lambda x: 1.0 * x)])
+        self.assertTrue(np.all(model(x) > x + 0.3))
+        np.testing.assert_allclose(model(x, training=False), x)
+        np.testing.assert_allclose(model.predict(x, verbose=0), x)
+
+
+class Layers(unittest.TestCase):
+    def test_a_result_need_not_have_the_batch(self):
+        class Total(L.Layer):
+            def call(self, x):
+                return ops.sum(x, axis=0), ops.mean(x)
+        for x in (images(5, 3), images(2, 3)):
+            total, mean = Total()(x)
+            np.testing.assert_allclose(total, x.sum(0), atol=1e-6)
+            np.testing.assert_allclose(mean, x.mean(), atol=1e-6)
+
+    def test_an_activation_is_changed(self):
+        x = images(4, 3)
+        inputs = cornu.Input((3,))
+        model = cornu.Model(inputs, L.Dense(5, activation="softmax", name="top")(inputs))
+        kernel, bias = model.get_weights()
+        np.testing.assert_allclose(np.sum(model(x), axis=-1), np.ones(4), atol=1e-6)
+        model.layers[-1].activation = None
+        np.testing.assert_allclose(model(x), x @ kernel + bias, atol=1e-6)
+        np.testing.assert_allclose(model.predict(x, verbose=0), x @ kernel + bias, atol=1e-6)
+        model.get_layer("top").activation = cornu.activations.relu
+        self.assertEqual(model.get_layer("top").activation.__name__, "relu")
+        np.testing.assert_allclose(model(x), np.maximum(x @ kernel + bias, 0), atol=1e-6)
+        again = cornu.Model.from_config(model.get_config())
+        self.assertEqual(again.get_layer("top").get_config()["activation"], "relu")
+        with self.assertRaisesRegex(NotImplementedError, "by its name"):
+            model.get_layer("top").activation = lambda x: x
+        with self.assertRaisesRegex(NotImplementedError, "cannot be changed"):
+            L.Flatten().activation = "relu"
+
+
 class Documentation(unittest.TestCase):
     def test_signatures(self):
         self.assertEqual(str(inspect.signature(ops.clip)), "(x, x_min, x_max, *, name=None)")

@@ -533,6 +533,31 @@ class Steps(Histories):
         model.compile("sgd", "mse")
         self.assertEqual(len(model.fit(X, Y, verbose=0).history["loss"]), 1)
 
+    def test_the_compiled_loss_and_metrics(self):
+        class Old(cornu.Model):
+            def train_step(self, data):
+                x, y = data
+                with cornu.GradientTape() as tape:
+                    y_pred = self(x, training=True)
+                    loss = self.compiled_loss(y, y_pred, regularization_losses=self.losses)
+                variables = self.trainable_variables
+                self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+                self.compiled_metrics.update_state(y, y_pred)
+                return {m.name: m.result() for m in self.metrics}
+
+            def call(self, x):
+                return self.dense(x)
+        model = Old()
+        model.dense = L.Dense(2)
+        model(X)
+        before = model.predict(X, verbose=0)
+        model.compile(cornu.optimizers.SGD(0.1), "mse", metrics=["mae"])
+        logs = model.fit(X, Y, batch_size=10, verbose=0).history
+        self.assertAlmostEqual(logs["mae"][0], np.abs(Y - before).mean(), 5)
+        self.assertAlmostEqual(logs["loss"][0], before.mean(), 5)   # a mean gets the predictions
+        error = before - Y
+        np.testing.assert_allclose(model.dense.get_weights()[1], -0.1 * error.mean(0), atol=1e-5)
+
     def test_other_labels(self):
         """compute_loss and the metrics of compile on labels that are not the batch's, of other
         rows; results are in the order of `metrics`."""

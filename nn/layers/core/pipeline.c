@@ -42,6 +42,7 @@ static CornuTensor *mask(CornuLayer *layer, const CornuCall *call, CornuTensor *
     if (last < 0) return call->mask;
     if (layer->inner[last]->kind->mask == cornu__no_mask) return NULL;
     own.training = false;
+    own.augments = false;
     own.loss = NULL;
     x = through(layer, &own, last, x, &none);
     own.mask = none;

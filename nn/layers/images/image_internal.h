@@ -4,7 +4,7 @@
 #define CORNU_NN_IMAGE_INTERNAL_H
 
 #include "../augmentation.h"
-#include "../layer_internal.h"
+#include "../reshaping/resampling_internal.h"
 
 /* ---- Calls ---- */
 
@@ -19,14 +19,13 @@ typedef struct {
 } CornuImageFamily;
 
 /* For class tables: x, of any number type and perhaps without a batch, in the layer's compute
- * dtype, changed. And kind->build: (B, H, W, C) or (H, W, C). */
+ * dtype, changed. */
 CornuTensor *cornu__image_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
-CornuStatus  cornu__build_images(CornuLayer *layer, CornuShape input);
 
 /* Both, with such a family. */
 #define CORNU__CHANGES_IMAGES(change, always)                                          \
     .build = cornu__build_images, .call = cornu__image_call, .mask = cornu__no_mask,   \
-    .family = &(const CornuImageFamily){ change, always }
+    .one_image = true, .family = &(const CornuImageFamily){ change, always }
 
 /* ---- Random numbers: a row of uniform ones in [0, 1) for each image, taken one by one ---- */
 

@@ -7,26 +7,15 @@ const double cornu__bytes[2] = { (double)CORNU_ZERO, 255.0 };
 
 /* ---- Calls ---- */
 
-CornuStatus cornu__build_images(CornuLayer *layer, CornuShape input)
-{
-    (void)layer;
-    return input.rank == 3 ? CORNU_OK
-                           : cornu__expect_input(input, 4, "(B, H, W, C) or (H, W, C)");
-}
-
 CornuTensor *cornu__image_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuImageFamily *family = layer->kind->family;
     x = cornu_op_convert(x, layer->compute);
-    if (!x || (!call->training && !family->always)) return x;
-    const CornuShape s = cornu_tensor_shape(x);
-    if (s.rank == 3) x = cornu_op_reshape(x, cornu_shape(1, s.extent[0], s.extent[1], s.extent[2]));
+    if (!x || !(call->training || call->augments || family->always)) return x;
+    const int rank = cornu_tensor_shape(x).rank;
+    x = cornu__as_batch(x);
     CornuTensor *y = x ? family->change(layer, call, cornu_op_convert(x, CORNU_F32)) : NULL;
-    if (y && s.rank == 3) {
-        const CornuShape r = cornu_tensor_shape(y);
-        y = cornu_op_reshape(y, cornu_shape(r.extent[1], r.extent[2], r.extent[3]));
-    }
-    return cornu_op_convert(y, layer->compute);
+    return cornu_op_convert(cornu__of_batch(y, rank), layer->compute);
 }
 
 /* ---- Random numbers ---- */

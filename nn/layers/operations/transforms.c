@@ -6,21 +6,29 @@
 #include <string.h>
 #include <strings.h>
 
-/* Operand "images" (B, H, W, C), which channels first are moved to. */
-static CornuTensor *images_of(const CornuOperands *o, bool *first)
+/* How images are given. */
+typedef struct {
+    bool first;         /* channels first */
+    int  rank;          /* 3: one image */
+} Axes;
+
+/* Operand "images" as (B, H, W, C). */
+static CornuTensor *images_of(const CornuOperands *o, Axes *axes)
 {
     CornuTensor *x = cornu__operand_tensor(o, "images", 0);
-    *first = !strcasecmp(cornu__argument_text(o, "data_format", "channels_last"),
-                         "channels_first");
+    axes->first = !strcasecmp(cornu__argument_text(o, "data_format", "channels_last"),
+                              "channels_first");
+    axes->rank = x ? cornu_tensor_shape(x).rank : 0;
     if (!x) return NULL;
-    if (cornu_tensor_shape(x).rank != 4)
-        return cornu__operation_refuse(o, "expected images (B, H, W, C)");
-    return *first ? cornu__move_axis(x, 1, 3) : x;
+    if (axes->rank != 4 && axes->rank != 3)
+        return cornu__operation_refuse(o, "expected images (B, H, W, C) or (H, W, C)");
+    x = cornu__as_batch(x);
+    return x && axes->first ? cornu__move_axis(x, 1, 3) : x;
 }
 
-static CornuTensor *images_to(CornuTensor *y, bool first)
+static CornuTensor *images_to(CornuTensor *y, Axes axes)
 {
-    return y && first ? cornu__move_axis(y, 3, 1) : y;
+    return cornu__of_batch(y && axes.first ? cornu__move_axis(y, 3, 1) : y, axes.rank);
 }
 
 /* ---- Crops and borders ---- */
@@ -44,9 +52,9 @@ static bool margins(const CornuOperands *o, const char *before, const char *afte
 
 CornuTensor *cornu__operation_pad_images(const CornuOperands *o)
 {
-    bool         first;
+    Axes         axes;
     int64_t      low[CORNU_MAX_RANK] = { 0 }, high[CORNU_MAX_RANK] = { 0 };
-    CornuTensor *x = images_of(o, &first);
+    CornuTensor *x = images_of(o, &axes);
     if (!x) return NULL;
     const CornuShape s = cornu_tensor_shape(x);
     if (!margins(o, "top_padding", "bottom_padding", "target_height", s.extent[1], 1, &low[1],
@@ -54,14 +62,14 @@ CornuTensor *cornu__operation_pad_images(const CornuOperands *o)
         !margins(o, "left_padding", "right_padding", "target_width", s.extent[2], 1, &low[2],
                  &high[2]))
         return NULL;
-    return images_to(cornu_op_pad(x, low, high, 0.0), first);
+    return images_to(cornu_op_pad(x, low, high, 0.0), axes);
 }
 
 CornuTensor *cornu__operation_crop_images(const CornuOperands *o)
 {
-    bool         first;
+    Axes         axes;
     int64_t      low[CORNU_MAX_RANK] = { 0 }, high[CORNU_MAX_RANK] = { 0 };
-    CornuTensor *x = images_of(o, &first);
+    CornuTensor *x = images_of(o, &axes);
     if (!x) return NULL;
     CornuShape s = cornu_tensor_shape(x);
     if (!margins(o, "top_cropping", "bottom_cropping", "target_height", s.extent[1], -1, &low[1],
@@ -70,7 +78,7 @@ CornuTensor *cornu__operation_crop_images(const CornuOperands *o)
                  &high[2]))
         return NULL;
     for (int i = 1; i < 3; i++) s.extent[i] -= low[i] + high[i];
-    return images_to(cornu_op_slice(x, low, s.extent), first);
+    return images_to(cornu_op_slice(x, low, s.extent), axes);
 }
 
 /* ---- Patches ---- */
@@ -94,9 +102,9 @@ CornuTensor *cornu__operation_extract_patches(const CornuOperands *o)
 {
     enum { MOST = 1024 };
     static const int64_t ones[2] = { 1, 1 };
-    bool         first;
+    Axes         axes;
     int64_t      size[2], stride[2], dilation[2], low[2] = { 0 }, high[2] = { 0 }, count[2];
-    CornuTensor *x = images_of(o, &first), *parts[MOST], *y = x;
+    CornuTensor *x = images_of(o, &axes), *parts[MOST], *y = x;
     if (!x || !pair(o, "size", ones, size) || !pair(o, "strides", size, stride) ||
         !pair(o, "dilation_rate", ones, dilation))
         return NULL;
@@ -117,7 +125,7 @@ CornuTensor *cornu__operation_extract_patches(const CornuOperands *o)
             y = y ? cornu__strided(y, 2, k * dilation[1], count[1], stride[1]) : NULL;
             parts[i * size[1] + k] = y;
         }
-    return y ? images_to(cornu_op_concat(parts, (int)(size[0] * size[1]), 3), first) : NULL;
+    return y ? images_to(cornu_op_concat(parts, (int)(size[0] * size[1]), 3), axes) : NULL;
 }
 
 /* ---- Other places ---- */
@@ -149,9 +157,9 @@ static bool sampling_of(const CornuOperands *o, const char *usual, CornuSampling
  * image, for the numbers a0 a1 a2 b0 b1 b2 c0 c1. */
 CornuTensor *cornu__operation_affine_transform(const CornuOperands *o)
 {
-    bool          first;
+    Axes          axes;
     CornuSampling sampling;
-    CornuTensor  *x = images_of(o, &first), *parts[8];
+    CornuTensor  *x = images_of(o, &axes), *parts[8];
     CornuTensor  *given = x ? cornu__operand_tensor(o, "transform", 1) : NULL;
     CornuTensor  *t = cornu_op_convert(given, CORNU_F32);
     if (!t || !sampling_of(o, "bilinear", &sampling)) return NULL;
@@ -168,7 +176,7 @@ CornuTensor *cornu__operation_affine_transform(const CornuOperands *o)
         if (!parts[i]) return NULL;
     }
     /* Keras leaves c out: its matrix maps to three coordinates, of which the last is dropped. */
-    return images_to(cornu__project(x, parts, parts + 3, NULL, &sampling), first);
+    return images_to(cornu__project(x, parts, parts + 3, NULL, &sampling), axes);
 }
 
 /* Row-major numbers of places (…), each along its axis, in the tensor; *inside of those that were
@@ -239,9 +247,9 @@ CornuTensor *cornu__operation_map_coordinates(const CornuOperands *o)
 CornuTensor *cornu__operation_gaussian_blur(const CornuOperands *o)
 {
     static const int64_t three[2] = { 3, 3 };
-    bool         first;
+    Axes         axes;
     int64_t      size[2];
-    CornuTensor *given = images_of(o, &first), *sigma[2];
+    CornuTensor *given = images_of(o, &axes), *sigma[2];
     CornuTensor *x = cornu_op_convert(given, CORNU_F32);
     if (!x || !pair(o, "kernel_size", three, size)) return NULL;
     const json_t *numbers = cornu__argument(o, "sigma", -1);
@@ -252,16 +260,16 @@ CornuTensor *cornu__operation_gaussian_blur(const CornuOperands *o)
         sigma[1 - i] = cornu_op_constant(o->graph, cornu_type(CORNU_F32, 1, 1, 1, 1), value);
     }
     x = cornu__blur(x, (const int64_t[]){ size[1], size[0] }, sigma);
-    return x ? images_to(cornu_op_convert(x, cornu_tensor_type(given).dtype), first) : NULL;
+    return x ? images_to(cornu_op_convert(x, cornu_tensor_type(given).dtype), axes) : NULL;
 }
 
 /* ---- Colours ---- */
 
 static CornuTensor *channel(CornuTensor *x, int c) { return cornu__slice_axis(x, 3, c, c + 1); }
 
-static CornuTensor *colours(const CornuOperands *o, bool *first)
+static CornuTensor *colours(const CornuOperands *o, Axes *axes)
 {
-    CornuTensor *x = images_of(o, first);
+    CornuTensor *x = images_of(o, axes);
     if (!x) return NULL;
     if (cornu_tensor_shape(x).extent[3] != 3)
         return cornu__operation_refuse(o, "expected three channels");
@@ -272,8 +280,8 @@ static CornuTensor *colours(const CornuOperands *o, bool *first)
 /* Source: keras/src/backend/jax/image.py, rgb_to_hsv. */
 CornuTensor *cornu__operation_rgb_to_hsv(const CornuOperands *o)
 {
-    bool         first;
-    CornuTensor *x = colours(o, &first);
+    Axes         axes;
+    CornuTensor *x = colours(o, &axes);
     if (!x) return NULL;
     CornuTensor *r = channel(x, 0), *g = channel(x, 1), *b = channel(x, 2);
     CornuTensor *value = cornu_op_reduce_max(x, 1 << 3, true);
@@ -295,15 +303,15 @@ CornuTensor *cornu__operation_rgb_to_hsv(const CornuOperands *o)
     hue = hue ? cornu_op_select(cornu_op_compare(hue, CORNU_LESS, zero), cornu_op_shift(hue, 1.0),
                                 hue) : NULL;
     hue = cornu_op_select(some, hue, zero);
-    return images_to(cornu_op_concat((CornuTensor *[]){ hue, saturation, value }, 3, 3), first);
+    return images_to(cornu_op_concat((CornuTensor *[]){ hue, saturation, value }, 3, 3), axes);
 }
 
 /* value (1 - saturation clip(2 - |h - centre|)): Source: the same file, hsv_to_rgb. */
 CornuTensor *cornu__operation_hsv_to_rgb(const CornuOperands *o)
 {
     static const double centres[] = { 3.0, 2.0, 4.0 };
-    bool         first;
-    CornuTensor *x = colours(o, &first), *parts[3];
+    Axes         axes;
+    CornuTensor *x = colours(o, &axes), *parts[3];
     if (!x) return NULL;
     CornuTensor *h = cornu_op_scale(channel(x, 0), 6.0), *s = channel(x, 1), *v = channel(x, 2);
     CornuTensor *dark = cornu_op_multiply(v, cornu_op_shift(cornu_op_negative(s), 1.0));
@@ -314,5 +322,5 @@ CornuTensor *cornu__operation_hsv_to_rgb(const CornuOperands *o)
         part = cornu_op_clip(part, 0.0, 1.0);
         parts[c] = cornu_op_add(dark, cornu_op_multiply(cornu_op_multiply(v, s), part));
     }
-    return images_to(cornu_op_concat(parts, 3, 3), first);
+    return images_to(cornu_op_concat(parts, 3, 3), axes);
 }

@@ -132,6 +132,29 @@ CornuStatus cornu__check_interpolation(const char *layer, CornuInterpolation *gi
                        cornu_interpolation_name(last));
 }
 
+/* ---- Images without a batch ---- */
+
+CornuStatus cornu__build_images(CornuLayer *layer, CornuShape input)
+{
+    (void)layer;
+    return input.rank == 3 ? CORNU_OK
+                           : cornu__expect_input(input, 4, "(B, H, W, C) or (H, W, C)");
+}
+
+CornuTensor *cornu__as_batch(CornuTensor *x)
+{
+    if (!x || cornu_tensor_shape(x).rank != 3) return x;
+    const CornuShape s = cornu_tensor_shape(x);
+    return cornu_op_reshape(x, cornu_shape(1, s.extent[0], s.extent[1], s.extent[2]));
+}
+
+CornuTensor *cornu__of_batch(CornuTensor *y, int rank)
+{
+    if (!y || rank != 3) return y;
+    const CornuShape s = cornu_tensor_shape(y);
+    return cornu_op_reshape(y, cornu_shape(s.extent[1], s.extent[2], s.extent[3]));
+}
+
 /* ---- Resizing ---- */
 
 typedef CORNU__LAYER(CornuResizingConfig) Resizing;
@@ -171,6 +194,8 @@ static CornuTensor *resizing_call(CornuLayer *layer, const CornuCall *call, Corn
     if (!x) return NULL;
     const CornuDtype dtype = cornu_tensor_type(x).dtype;
     const bool       whole = !cornu_dtype_is_float(dtype);
+    const int        rank = cornu_tensor_shape(x).rank;
+    if (!(x = cornu__as_batch(x))) return NULL;
     if (whole) x = cornu_op_convert(x, CORNU_F32);
     if (config->crop_to_aspect_ratio) x = crop_to_ratio(x, size);
     if (config->pad_to_aspect_ratio)
@@ -178,6 +203,7 @@ static CornuTensor *resizing_call(CornuLayer *layer, const CornuCall *call, Corn
     (void)call;
     x = cornu__resize(x, size[0], size[1],
                       &(CornuResampling){ config->interpolation, config->antialias });
+    x = cornu__of_batch(x, rank);
     return whole ? cornu_op_convert(cornu__round_even(x), dtype) : x;   /* saturates */
 }
 
@@ -209,8 +235,8 @@ static const CornuField resizing_fields[] = {
 };
 
 const CornuLayerClass cornu__resizing_class = {
-    .class_name = "Resizing", .size = sizeof(Resizing), .build = cornu__build_spatial,
-    .call = resizing_call, .mask = cornu__no_mask,
+    .class_name = "Resizing", .size = sizeof(Resizing), .build = cornu__build_images,
+    .one_image = true, .call = resizing_call, .mask = cornu__no_mask,
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(resizing_fields, Resizing, resizing_resolve) },
 };
 

@@ -9,6 +9,13 @@ typedef struct {
     bool               antialias;
 } CornuResampling;
 
+/* kind->build of layers of images: (B, H, W, C) or (H, W, C). */
+CornuStatus cornu__build_images(CornuLayer *layer, CornuShape input);
+
+/* An image (H, W, C) as a batch of one, and back to that rank; a batch as it is. */
+CornuTensor *cornu__as_batch(CornuTensor *x);
+CornuTensor *cornu__of_batch(CornuTensor *y, int rank);
+
 /* x (B, H, W, C) to (B, height, width, C). */
 CornuTensor *cornu__resize(CornuTensor *x, int64_t height, int64_t width,
                            const CornuResampling *how);

@@ -14,6 +14,7 @@ from ._values import (Array, Compiled, Counter, Readable, Recording, Same, Value
                       recorded, state, to_array)
 
 _MOST_KEPT = 16      # recordings of one model, and models of one layer
+edits = []           # of layers, since the package was imported; calls of before are made anew
 
 
 def is_array(x):
@@ -55,24 +56,20 @@ def _first(made):
     return mapped(made, lambda x: x[0])
 
 
-# Layers of images, which in Keras also take one image, (H, W, C).
+# Layers of images, of which models also take one image, (H, W, C), beside batches.
 _OF_IMAGES = {"AugMix", "AutoContrast", "CenterCrop", "Equalization", "RandAugment", "Resizing",
               "Solarization"}
 _OF_ANY = {"InputLayer", "Normalization", "Rescaling"}
 
 
-def is_of_images(layer):
-    """Whether it is a layer of images, or a model of these alone."""
-    layers = getattr(layer, "layers", None) or [layer]
-    names = {getattr(each, "class_name", None) or type(each).__name__ for each in layers}
+def is_one_image(model, given):
+    """Whether a model of layers of images alone is called on one image, not a batch."""
+    if len(given) != 1 or isinstance(given[0], (Value, Readable)) or np.ndim(given[0]) != 3 or \
+            model.built and len(model.inputs[0].shape) == 3:
+        return False
+    names = {getattr(each, "class_name", None) or type(each).__name__ for each in model.layers}
     of_images = {name for name in names if name.startswith("Random") or name in _OF_IMAGES}
     return bool(of_images) and names - of_images <= _OF_ANY
-
-
-def is_one_image(layer, given):
-    """Whether such a layer or model is called on one image, not a batch."""
-    return len(given) == 1 and not isinstance(given[0], (Value, Readable)) and \
-        np.ndim(given[0]) == 3 and is_of_images(layer)
 
 
 # ---- Models ----
@@ -140,8 +137,6 @@ def call_model(model, inputs, training=None, mask=None):
     made = in_graph(lambda *x: call_model(model, list(x), training, mask), *inputs)
     if made is not NotImplemented:
         return made
-    if training is None and is_of_images(model):
-        training = True     # as of Keras' layers, if nothing says otherwise
     if is_one_image(model, inputs):
         return _first(call_model(model, [np.asarray(x)[None] for x in inputs], training, mask))
     recording = recording_of([*inputs, mask])
@@ -155,7 +150,8 @@ def call_model(model, inputs, training=None, mask=None):
         return _viewed(model.predict_on_batch(arrays))
     if mask is not None:
         arrays.append(np.asarray(mask, bool))
-    key = (bool(training), mask is None, *[(a.dtype, a.shape) for a in arrays])
+    key = (len(edits), training if training is None else bool(training), mask is None,
+           *[(a.dtype, a.shape) for a in arrays])
     known = model._eager.get(key)
     if known is None or not known.recording.is_current():
         known = _compile(model, key, arrays, training, mask is not None)
@@ -231,8 +227,6 @@ def call_layer(layer, args, kwargs):
     made = in_graph(lambda args, kwargs: call_layer(layer, args, kwargs), list(args), kwargs)
     if made is not NotImplemented:
         return made
-    if is_one_image(layer, args):
-        return _first(call_layer(layer, [np.asarray(x)[None] for x in args], kwargs))
     training = kwargs.pop("training", None)
     symbols = _Symbols()
     args, kwargs = [symbols(value) for value in args], symbols(kwargs)
@@ -250,7 +244,7 @@ def call_layer(layer, args, kwargs):
         form = flat(made, tensors)      # what is no tensor stays in its place
         if [t.dtype for t in tensors] == ["string"]:
             return _strings(layer, symbols.given)
-        model = Model(symbols.symbols, tensors, name=layer.name + "_call")
+        model = Model(symbols.symbols, tensors, name=layer.name + "_call", only_called=True)
         model._form = form
         while len(layer._wrappers) >= _MOST_KEPT:
             del layer._wrappers[next(iter(layer._wrappers))]

@@ -9,6 +9,7 @@ import numpy as np
 from ._extents import Extent
 from ._operators import operate, users_line
 from ._symbols import Tensor
+from ._tensorflow import is_of_graph
 from ._values import Readable, Value, current
 
 _MOST = 4096
@@ -40,7 +41,7 @@ def _leaves(tree):
 
 def _is_known(x):
     """Whether the elements are, now."""
-    if isinstance(x, (Tensor, Extent)):
+    if isinstance(x, (Tensor, Extent)) or is_of_graph(x):
         return False
     if isinstance(x, Value):
         return x._array is not None or x.recording.values is not None

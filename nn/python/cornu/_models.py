@@ -56,7 +56,8 @@ class Model(Trained, Configured, Weighted):
             raise TypeError("Model takes inputs and outputs, or is subclassed with a method call")
         if type(self).call is not Model.call:
             return self._extend(Model(inputs, outputs, name=name), name, **kwargs)
-        config = struct("CornuModelConfig", name=name or unique_name("functional"))
+        config = struct("CornuModelConfig", name=name or unique_name("functional"),
+                        only_called=kwargs.get("only_called", False))
         tensors = self._set_tensors(config, "input", inputs)
         tensors += self._set_tensors(config, "output", outputs)
         self._begin(lib.cornu_model_from(ctypes.byref(config)))

@@ -65,7 +65,8 @@ class Into(Recording):
         return self._call.iteration if self._call else None
 
     def call(self, training=False, draws=False):
-        made = struct("CornuCall", graph=self.pointer, training=bool(training))
+        made = struct("CornuCall", graph=self.pointer, training=bool(training),
+                      augments=training is None)
         if self._call:
             made.iteration, made.seed = self._call.iteration, self._call.seed
         return made

@@ -58,7 +58,7 @@ class Step(Into):
 
     def call(self, training=False, draws=False):
         made = super().call(training)
-        if training:        # each draws numbers of its own
+        if made.training or made.augments:      # each draws numbers of its own
             made.seed = lib.cornu_step_seed(self.address)
         return made
 

@@ -18,7 +18,7 @@ from ._described import described, plain
 from ._extents import extents_of
 from ._library import Owned, lib, struct
 from ._operators import Operators, operate, users_line
-from ._tensorflow import in_graph, shape_in_graph
+from ._tensorflow import in_graph, is_of_graph, shape_in_graph
 from ._traces import tracing
 
 _MOST = lib.constants["CORNU_MAX_LAYER_TENSORS"]
@@ -309,8 +309,10 @@ class Recording:
         return lib.cornu_op_convert(summed, dtype)
 
     def call(self, training=False, draws=False):
-        """draws: whether it may draw numbers, which differ from run to run, without training."""
-        made = struct("CornuCall", graph=self.pointer, training=bool(training))
+        """training: None where the program does not say; draws: whether it may draw numbers, which
+        differ from run to run, without training."""
+        made = struct("CornuCall", graph=self.pointer, training=bool(training),
+                      augments=training is None)
         if (training or draws) and self.counter is not None:
             made.iteration = self.iteration()
         return made
@@ -457,6 +459,9 @@ class _Form:
 
     def __call__(self, value, operand=True):
         if isinstance(value, (Value, Readable)):
+            if not operand and isinstance(value, Value) and not value.shape and \
+                    value.recording.values is not None:
+                return value.item()     # known under a tape
             if not operand:
                 raise TypeError("%r is given where a number is expected; in %s"
                                 % (value, users_line()))
@@ -656,7 +661,8 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
         raise NotImplementedError("convert_to_tensor: sparse and ragged tensors")
     if isinstance(x, Readable) and (tracing() or current()):
         x = tracing().read(x) if tracing() else x._read(current())
-    if isinstance(x, Value) or not isinstance(x, Readable) and hasattr(x, "_symbol"):
+    if isinstance(x, Value) or is_of_graph(x) or \
+            not isinstance(x, Readable) and hasattr(x, "_symbol"):
         return x if dtype is None else operate("cast", x, dtype)
     if isinstance(x, (list, tuple)) and any(isinstance(v, (Value, Operators)) for v in x):
         return operate("stack", list(x))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ._arrays import Borrowed
 from ._errors import CornuError
-from ._described import Described, make_classes, plain, snake_case, unique_name
+from ._described import Described, described, make_classes, plain, snake_case, unique_name
 from ._library import Owned, lib, struct
 from ._operators import operate
 from ._surface.missing import add_aliases, getter, missing_attribute
@@ -46,7 +46,7 @@ class BuiltIn(Described, Layer):
 
     def __init_subclass__(cls, **kwargs):
         if "description" not in vars(cls) and not issubclass(cls, Extended) and \
-                overrides(cls, BuiltIn):
+                cls.__module__ != __name__ and overrides(cls, BuiltIn):
             cls.__bases__ = (base_for(cls), *cls.__bases__)
         super().__init_subclass__(**kwargs)
 
@@ -68,6 +68,25 @@ class BuiltIn(Described, Layer):
         self._make()
         if tracing() is not None:
             tracing().made.append(self)
+
+    def __setattr__(self, name, value):
+        """The activation may be changed: Keras' layers read it when they are called."""
+        if name == "activation" and self.__dict__.get("_owned") is not None:
+            from . import activations
+            from ._calls import edits
+            named = getattr(activations.get(value), "_cornu_name", None)
+            if named is None:
+                raise NotImplementedError("%s.activation becomes %r, expected one of Keras' by its "
+                                          "name" % (self.name, value))
+            lib.cornu_layer_set_activation(
+                self._layer_pointer(), described["names"]["activations"].index(named) +
+                lib.constants["CORNU_LINEAR"])
+            edits.append(self.name)
+            self._after = None
+            if self._config is not None:
+                self._config["activation"] = named
+            return
+        super().__setattr__(name, value)
 
     def __getattr__(self, name):
         """A weight by its name: dense.kernel."""

@@ -14,7 +14,6 @@ from ._creation import MADE
 from ._described import described
 from ._surface.missing import Namespace, add_aliases, getter
 from ._symbols import operation as _operation
-from ._tensorflow import in_graph
 from ._values import convert_to_numpy, convert_to_tensor, is_tensor, shape
 
 
@@ -48,20 +47,6 @@ def _make(name, entry):
     return call
 
 
-def _of_images(call):
-    """Those of images also take one, (H, W, C)."""
-    @functools.wraps(call)
-    def wrapped(images, *values, **arguments):
-        made = in_graph(lambda named, *given: wrapped(*given, **named), arguments, images, *values)
-        if made is not NotImplemented:
-            return made
-        if len(shape(images)) != 3:
-            return call(images, *values, **arguments)
-        made = call(_operation("expand_dims", images, 0), *values, **arguments)
-        return _operation("squeeze", made, 0)
-    return wrapped
-
-
 def ndim(x):
     """keras.ops.ndim."""
     return len(shape(x))
@@ -78,8 +63,6 @@ _OWN = {"convert_to_numpy": convert_to_numpy, "convert_to_tensor": convert_to_te
         **{name: getattr(control, name) for name in (
             "cond", "switch", "while_loop", "fori_loop", "scan", "associative_scan", "map",
             "vectorized_map")}}
-_IMAGES = {"resize", "affine_transform", "crop_images", "extract_patches", "gaussian_blur",
-           "pad_images"}
 globals().update(_OWN)
 __all__ = list(_OWN)
 _modules = {}
@@ -88,8 +71,7 @@ for _entry, _name in zip(described["operations"], described["names"]["operations
     if _entry["module"] == "random":
         continue
     for _each in {_entry["name"], _name, *_entry.get("aliases", ())} - set(_OWN):
-        _call = _make(_each, _entry)
-        globals()[_each] = _of_images(_call) if _each in _IMAGES else _call
+        globals()[_each] = _make(_each, _entry)
         _modules.setdefault(_entry["module"], {})[_each] = globals()[_each]
         __all__.append(_each)
 

@@ -10,6 +10,7 @@ import threading
 from ._described import unique_name
 from ._extents import Extent
 from ._symbols import Tensor, find_tensor, operation
+from ._tensorflow import in_graph
 from ._traces import tracing
 from ._values import current
 
@@ -78,6 +79,10 @@ def _form(seed, values):
 
 
 def _draw(name, *values, seed=None, **named):
+    made = in_graph(lambda values, named: _draw(name, *values, seed=seed, **named), values, named,
+                    draws=True)
+    if made is not NotImplemented:
+        return made
     seed = _form(seed, (*values, *named.values()))
     if seed is not None:
         named["seed"] = seed

@@ -231,6 +231,11 @@ static bool set_trainable_null(void)
     return true;
 }
 
+static bool set_activation_null(void)
+{
+    return cornu_layer_set_activation(NULL, CORNU_LINEAR) != CORNU_OK;
+}
+
 static bool layer_parameters_null(void)
 {
     return cornu_layer_parameters(NULL) == 0;
@@ -592,6 +597,7 @@ static const Misuse misuses[] = {
     MISUSE(stop_training_null, "cornu_model_stop_training|model"),
     MISUSE(layer_name_null, "cornu_layer_name|layer"),
     MISUSE(set_trainable_null, "cornu_layer_set_trainable|layer"),
+    MISUSE(set_activation_null, "cornu_layer_set_activation|layer"),
     MISUSE(layer_parameters_null, "cornu_layer_parameters|layer"),
     MISUSE(weight_read_null, "cornu_weight_read|weight"),
     MISUSE(weight_write_null, "cornu_weight_write|weight"),

@@ -36,13 +36,18 @@ class _Loader(importlib.abc.Loader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds TensorFlow as the other finders do, once."""
+    """Finds TensorFlow as the other finders do, to connect it when it is imported."""
+
+    _asks = False       # the other finders
 
     def find_spec(self, name, path=None, target=None):
-        if name != "tensorflow":
+        if name != "tensorflow" or self._asks:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        self._asks = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._asks = False
         if spec is not None and spec.loader is not None:
             spec.loader = _Loader(spec.loader)
         return spec
@@ -78,10 +83,15 @@ def tensor_of(x, dtype):
     return tensorflow.convert_to_tensor(array, dtype)
 
 
-def in_graph(call, *given):
-    """call(*given) as a part of a graph of TensorFlow, if a tensor of one is among the arguments;
-    else NotImplemented."""
-    return _callers[0](call, *given) if _callers else NotImplemented
+def in_graph(call, *given, draws=False):
+    """call(*given) as a part of a graph of TensorFlow, if a tensor of one is among the arguments,
+    or if it draws numbers while one is made; else NotImplemented."""
+    return _callers[0](call, *given, draws=draws) if _callers else NotImplemented
+
+
+def is_of_graph(x):
+    """Whether x is a tensor of a graph, whose elements are not known before it runs."""
+    return bool(_callers) and sys.modules["tensorflow"].is_symbolic_tensor(x)
 
 
 def shape_in_graph(x, known):

@@ -314,8 +314,8 @@ def extract_patches(images, sizes, strides, rates, padding):
 
 def convert_image_dtype(image, dtype, saturate=False):
     if "float" not in image.dtype or "float" not in dtype:
-        raise NotImplementedError("tf.image.convert_image_dtype of %s to %s, expected floats"
-                                  % (image.dtype, dtype))
+        raise TypeError("tf.image.convert_image_dtype of %s to %s, expected floats"
+                        % (image.dtype, dtype))     # tf.image.psnr asks for its counterpart then
     return ops.cast(image, dtype)
 
 
@@ -333,6 +333,7 @@ def grayscale_to_rgb(images):
 
 def psnr(a, b, max_val):
     """In dB, of each image. Source: "Image Quality Metrics: PSNR vs. SSIM", 2010, section 2."""
+    a, b = ops.cast(a, "float32"), ops.cast(b, "float32")
     return 10 * ops.log10(float(max_val) ** 2 / ops.mean(ops.square(a - b), axis=(-3, -2, -1)))
 
 

@@ -4,14 +4,20 @@ A node of the graph calls Python with the arrays (tf.numpy_function). TensorFlow
 comes out before, so that the call is tried on zeros.
 """
 
-import threading
+import concurrent.futures
 
 import numpy as np
 
 from .._nested import filled, mapped, placed
+from .._operators import users_line
 
-_lock = threading.Lock()    # tf.data calls from several threads; a model is used by one at a time
-_UNKNOWN = (32, 33)         # extents that are tried where the graph has none
+# TensorFlow calls from several threads of its own. One thread makes all calls, so that a model is
+# used by one at a time, on one device, and none of them is within a graph.
+_worker = concurrent.futures.ThreadPoolExecutor(1, "cornu_in_graphs")
+
+# Pairs of extents that are tried where the graph has none: of a batch, and of images large enough
+# to be cropped.
+_UNKNOWN = ((32, 33), (512, 640))
 
 
 def _array_like(tensor, unknown):
@@ -20,40 +26,63 @@ def _array_like(tensor, unknown):
         np.zeros(shape, tensor.dtype.as_numpy_dtype)
 
 
+def _tried(computed, tensors):
+    """The form of the result, and its arrays for two extents in the place of unknown ones, or for
+    those of the graph."""
+    for tensor in tensors:
+        if tensor.shape.rank is None:
+            raise ValueError("the rank of a tensor of TensorFlow is not known: call its set_shape "
+                             "before; in %s" % users_line())
+    unknown = any(None in tuple(t.shape) for t in tensors)
+    for pair in _UNKNOWN if unknown else [_UNKNOWN[0][:1]]:
+        try:
+            made = [computed([_array_like(tensor, extent) for tensor in tensors])
+                    for extent in pair]
+            return made[0][0], [arrays for _, arrays in made]
+        except Exception as error:      # pylint: disable=broad-exception-caught
+            failure = error
+    raise failure
+
+
 def call_in_graph(tensorflow, call, given, wanted):
     """call(*arguments), in a graph; `wanted` tells its tensors among the arguments."""
     tensors = []
     places = placed(given, tensors, wanted)
 
-    def computed(arrays):
+    def compute(arrays):
         flat = []
-        with _lock:
-            made = call(*filled(places, arrays))
-        form = placed(made, flat, lambda value: True)
+        form = placed(call(*filled(places, arrays)), flat, lambda value: True)
         return form, [np.asarray(value) for value in flat]
 
-    tried = [computed([_array_like(tensor, extent) for tensor in tensors])
-             for extent in (_UNKNOWN if any(None in t.shape for t in tensors) else _UNKNOWN[:1])]
-    form, first = tried[0]
+    def computed(arrays):
+        return _worker.submit(compute, arrays).result()
+
+    form, tried = _tried(computed, tensors)
     results = tensorflow.numpy_function(lambda *arrays: computed(arrays)[1], tensors,
-                                        [tensorflow.as_dtype(a.dtype) for a in first])
-    for result, *each in zip(results, *[arrays for _, arrays in tried]):
+                                        [tensorflow.as_dtype(a.dtype) for a in tried[0]])
+    # What is made of strings, such as their parts, has extents of any number.
+    strings = any(tensor.dtype.name == "string" for tensor in tensors)
+    for result, *each in zip(results, *tried):
         shapes = [a.shape for a in each]
-        result.set_shape([a if a == b else None for a, b in zip(shapes[0], shapes[-1])])
+        result.set_shape([None if strings or a != b else a
+                          for a, b in zip(shapes[0], shapes[-1])])
     return filled(form, results)
 
 
 def make_caller(tensorflow):
     """What is called with a function and its arguments: its result in a graph, NotImplemented where
-    no argument is a tensor of one."""
+    no argument is a tensor of one, nor does it draw while there is a graph."""
     eager, symbolic = type(tensorflow.zeros(())), tensorflow.is_symbolic_tensor
 
     def wanted(value):
         return isinstance(value, tensorflow.Tensor) and not isinstance(value, eager) and \
             symbolic(value)
 
-    def caller(call, *given):
+    def caller(call, *given, draws=False):
         found = []
         mapped(given, lambda value: found.append(value) if wanted(value) else None)
-        return call_in_graph(tensorflow, call, list(given), wanted) if found else NotImplemented
+        if found or draws and tensorflow.inside_function():
+            return call_in_graph(tensorflow, call, list(given), wanted)
+        return NotImplemented
     return caller
+
