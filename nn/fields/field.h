@@ -42,8 +42,9 @@ extern const CornuFieldKind
     cornu_field_orthogonal_mode, cornu_field_activation, cornu_field_layer, cornu_field_layers,
     cornu_field_padding, cornu_field_data_format, cornu_field_score_mode, cornu_field_merge,
     cornu_field_interpolation, cornu_field_fill_mode, cornu_field_flip_mode,
-    cornu_field_standardize, cornu_field_split, cornu_field_output_mode, cornu_field_reduction,
-    cornu_field_curve, cornu_field_summation, cornu_field_average, cornu_field_aggregation;
+    cornu_field_standardize, cornu_field_split, cornu_field_text_function,
+    cornu_field_output_mode, cornu_field_reduction, cornu_field_curve, cornu_field_summation,
+    cornu_field_average, cornu_field_aggregation;
 
 /* Numbers. Where 0 stands for a default or for Keras' None, CORNU_ZERO is 0; _OR_DEFAULT is omitted
  * from files where it is 0. */
@@ -126,6 +127,8 @@ extern const CornuFieldKind
 #define CORNU_FIELD_FLIP_MODE       (&cornu_field_flip_mode)
 #define CORNU_FIELD_STANDARDIZE     (&cornu_field_standardize)
 #define CORNU_FIELD_SPLIT           (&cornu_field_split)
+#define CORNU_FIELD_TEXT_FUNCTION   (&cornu_field_text_function) /* CornuTextFunction, of the
+                                       caller's (own_objects.h). After a row of the same name */
 #define CORNU_FIELD_OUTPUT_MODE     (&cornu_field_output_mode)
 #define CORNU_FIELD_REDUCTION       (&cornu_field_reduction)
 #define CORNU_FIELD_CURVE           (&cornu_field_curve)

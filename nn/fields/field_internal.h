@@ -50,8 +50,9 @@ struct CornuFieldKind {
     bool             none;        /* 0 stands for null or a default, and CORNU_ZERO for 0 */
     bool             takes_null;  /* null is a value; else it is as if the argument were missing */
 
-    /* Of two rows of the same name the second one is for strings alone; else for lists. */
-    bool             for_strings;
+    /* Of two rows of the same name the second one is for strings alone, or for objects of the
+     * caller's; else for lists. */
+    bool             for_strings, for_own;
 
     /* Whether a value is the default, which files omit; NULL: they omit none. */
     bool           (*is_default)(const void *at);

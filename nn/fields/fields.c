@@ -1,5 +1,6 @@
 /* Arguments as Keras' JSON, by the table of a config's fields. */
 #include "field_internal.h"
+#include "own_objects_internal.h"
 
 #include <string.h>
 
@@ -29,13 +30,16 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
     return field->kind->read(&to, value);
 }
 
-/* The row of an argument. Of two with the same name the second one is for lists or strings. */
+/* The row of an argument. Of two with the same name the second one is for lists, strings or objects
+ * of the caller's. */
 static const CornuField *find_field(const CornuField *field, const char *name, const json_t *value)
 {
     const CornuField *found = NULL;
     const bool        listed = json_is_array(cornu__json_list_in(value));
     for (; field && field->name; field++) {
-        const bool fits = field->kind->for_strings ? json_is_string(value) : !found || listed;
+        const bool fits = field->kind->for_own       ? cornu__own_object(value) != NULL
+                          : field->kind->for_strings ? json_is_string(value)
+                                                     : !found || listed;
         if (!strcmp(field->name, name) && fits) found = field;
     }
     return found;

@@ -9,9 +9,9 @@ extern "C" {
 /* For languages whose losses, metrics, schedules, initializers, regularizers and constraints are
  * functions: in JSON that this thread reads until the next call, {"class_name": "__own__",
  * "config": i} is objects[i], a pointer to what its place takes: CornuLoss, CornuMetric and
- * CornuSchedule, which are taken, CornuInitializer, CornuRegularizer, CornuConstraint, and
- * CornuLayer, for the layers that a layer wraps, which it references. Files never have them: they
- * are read with none. The array is the caller's. count 0: none. */
+ * CornuSchedule, which are taken, CornuInitializer, CornuRegularizer, CornuConstraint,
+ * CornuTextFunction, and CornuLayer, for the layers that a layer wraps, which it references. Files
+ * never have them: they are read with none. The array is the caller's. count 0: none. */
 void cornu_own_objects(void *const *objects, int count);
 
 /* What JSON names and the library lacks: an object for {"class_name", "config", "module",

@@ -66,6 +66,18 @@ const char *cornu_standardize_name(CornuStandardize standardize);
 /* Keras' name, "whitespace"; NULL of CORNU_NO_SPLIT, which is None, and of unknown values. */
 const char *cornu_split_name(CornuSplit split);
 
+/* A function of the caller's: adds to `out` what it makes of a string, in order. It may run in a
+ * thread that reads ahead. `name` is that which files have, by which Keras finds a registered
+ * function; it lives as long as the layer. */
+typedef struct CornuTextStrings CornuTextStrings;
+typedef struct CornuTextFunction {
+    CornuStatus (*call)(const struct CornuTextFunction *self, const char *string,
+                        CornuTextStrings *out);
+    const char *name;                     /* NULL: "function" */
+    void       *context;
+} CornuTextFunction;
+CornuStatus cornu_text_add(CornuTextStrings *out, const char *string);
+
 /* Strings (B,) or (B, 1), standardized, split into tokens, joined with a blank to n-grams, and
  * looked up as by StringLookup with the mask token "", where output_mode is int padded with 0 or
  * truncated to output_sequence_length. Without that length an array gets the longest one of its
@@ -75,6 +87,8 @@ typedef struct {
     int64_t          max_tokens;          /* 0: any number */
     CornuStandardize standardize;         /* default lower_and_strip_punctuation */
     CornuSplit       split;               /* default at white space */
+    CornuTextFunction standardize_by;     /* in place of standardize: adds one string */
+    CornuTextFunction split_by;           /* in place of split: adds the tokens */
     int64_t          ngrams;              /* of 1 to so many tokens; 0: single tokens */
     CornuNumbers     ngram_sizes;         /* or of these numbers of tokens */
     CornuOutputMode  output_mode;         /* default int */

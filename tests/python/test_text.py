@@ -15,6 +15,38 @@ from test_keras import needs_hdf5
 SENTENCES = ["the cat sat", "the dog", "the cat"]
 
 
+class Functions(unittest.TestCase):
+    """Of the program's own, in the place of standardize and split."""
+
+    def layer(self, **given):
+        return L.TextVectorization(standardize=lambda s: np.char.lower(s.astype(bytes)),
+                                   split=lambda s: np.char.split(s.astype(bytes), b"o"),
+                                   output_sequence_length=3, **given)
+
+    def test_they_standardize_and_split(self):
+        layer = self.layer()
+        layer.adapt(["HellO wOrld", "foo hello w"])
+        self.assertEqual(layer.get_vocabulary(), ["", "[UNK]", " w", "rld", "hell", "f", " hell"])
+        made = layer(["hell", "xof"])
+        np.testing.assert_array_equal(made, [[4, 0, 0], [1, 5, 0]])
+        self.assertEqual(made.dtype, np.int32)
+
+    def test_a_model_of_strings_calls_them(self):
+        layer = self.layer(vocabulary=["a", "b"])
+        x = cornu.Input((1,), dtype="string")
+        model = cornu.Model(x, layer(x))
+        np.testing.assert_array_equal(model.predict(np.array([["BoA"], ["c"]]), verbose=0),
+                                      [[3, 2, 0], [1, 0, 0]])
+
+    def test_what_they_raise_is_raised(self):
+        def fails(strings):
+            raise KeyError("here")
+        with self.assertRaisesRegex(KeyError, "here"):
+            L.TextVectorization(standardize=fails).adapt(["a"])
+        with self.assertRaisesRegex(ValueError, "standardize adds 2 strings, expected 1"):
+            L.TextVectorization(standardize=lambda s: np.array([b"a", b"b"])).adapt(["a"])
+
+
 class Adapting(unittest.TestCase):
     def test_vocabularies(self):
         layer = L.TextVectorization(output_sequence_length=4)

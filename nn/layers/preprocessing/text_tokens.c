@@ -47,9 +47,61 @@ static CornuStatus split_characters(CornuTextScratch *s, int *used, int begin, i
     return CORNU_OK;
 }
 
+/* ---- Functions of the caller's ---- */
+
+CornuStatus cornu_text_add(CornuTextStrings *out, const char *string)
+{
+    const size_t size = string ? strlen(string) : 0;
+    if (!string || size > INT32_MAX / 8 || out->used > INT32_MAX / 8)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_text_add: %s, expected a string",
+                           string ? "the strings are too long" : "NULL");
+    CORNU__TRY(cornu__reserve(&out->bytes, &out->space, out->used, (int)size + 1, 1));
+    memcpy(out->bytes + out->used, string, size + 1);
+    out->used += (int)size + 1;
+    out->count++;
+    return CORNU_OK;
+}
+
+static CornuStatus run(const CornuTextFunction *function, const char *string,
+                       CornuTextStrings *out)
+{
+    out->used = out->count = 0;
+    return function->call(function, string, out);
+}
+
+/* The string itself, or what the function makes of it, which `added` holds. */
+static CornuStatus standardized(const CornuTextRules *rules, const char **text,
+                                CornuTextStrings *added)
+{
+    if (!rules->standardize_by.call) return CORNU_OK;
+    CORNU__TRY(run(&rules->standardize_by, *text, added));
+    if (added->count != 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "standardize adds %d strings, expected 1",
+                           added->count);
+    *text = added->bytes;
+    return CORNU_OK;
+}
+
+/* The tokens that a function adds for the standardized string from `begin` on. */
+static CornuStatus split_by(const CornuTextRules *rules, CornuTextScratch *s, int *used, int begin)
+{
+    CORNU__TRY(cornu__reserve(&s->text, &s->text_space, *used, 1, 1));
+    s->text[(*used)++] = 0;
+    CORNU__TRY(run(&rules->split_by, s->text + begin, &s->added));
+    CORNU__TRY(cornu__reserve(&s->text, &s->text_space, *used, s->added.used, 1));
+    if (s->added.used) memcpy(s->text + *used, s->added.bytes, (size_t)s->added.used);
+    for (int i = 0; i < s->added.count; i++) {
+        const int length = (int)strlen(s->text + *used);
+        CORNU__TRY(add_part(s, *used, length));
+        *used += length + 1;
+    }
+    return CORNU_OK;
+}
+
 static CornuStatus add_text(const CornuTextRules *rules, const char *text, CornuTextScratch *s,
                             int *used)
 {
+    CORNU__TRY(standardized(rules, &text, &s->added));
     const size_t size = strlen(text);
     const int    begin = *used;
     const bool   lowers = rules->standardize == CORNU_LOWER ||
@@ -63,6 +115,7 @@ static CornuStatus add_text(const CornuTextRules *rules, const char *text, Cornu
         if (!strips || !is_punctuation(text[i]))
             s->text[(*used)++] = lowers ? lower(text[i]) : text[i];
     const int end = *used;
+    if (rules->split_by.call) return split_by(rules, s, used, begin);
     if (rules->split == CORNU_NO_SPLIT) return add_part(s, begin, end - begin);
     if (rules->split == CORNU_SPLIT_CHARACTER)
         return split_characters(s, used, begin, end - begin);
@@ -112,5 +165,6 @@ void cornu__text_scratch_free(CornuTextScratch *scratch)
     cornu__release(scratch->text);
     cornu__release(scratch->parts);
     cornu__release(scratch->joined);
+    cornu__release(scratch->added.bytes);
     *scratch = (CornuTextScratch){ 0 };
 }

@@ -9,6 +9,7 @@ enum { CORNU__MAX_NGRAM_SIZES = 16 };
 typedef struct {
     CornuStandardize standardize;
     CornuSplit       split;
+    CornuTextFunction standardize_by, split_by;        /* in place of these, if they have a call */
     int64_t          ngrams[CORNU__MAX_NGRAM_SIZES];   /* numbers of tokens; 0 ends; none: {0} */
 } CornuTextRules;
 
@@ -20,6 +21,10 @@ typedef struct {
     int    count, part_space;
     char  *joined;
     int    joined_space;
+    struct CornuTextStrings {
+        char *bytes;       /* those of the strings that a function has added, each with its 0 */
+        int   used, space, count;
+    } added;
 } CornuTextScratch;
 
 typedef CornuStatus CornuTokenFunction(void *context, const char *token, size_t length);

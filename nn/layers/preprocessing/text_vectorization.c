@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../../fields/field_internal.h"
+#include "../../fields/own_objects_internal.h"
 #include "string_index_internal.h"
 #include "text_tokens_internal.h"
 
@@ -197,7 +198,9 @@ static void free_index(CornuLayer *layer)
 static const CornuField fields[] = {
     { "max_tokens", CORNU_FIELD_INTEGER_OR_NONE, TEXT(max_tokens) },
     { "standardize", CORNU_FIELD_STANDARDIZE, TEXT(standardize) },
+    { "standardize", CORNU_FIELD_TEXT_FUNCTION, TEXT(standardize_by) },
     { "split", CORNU_FIELD_SPLIT, TEXT(split) },
+    { "split", CORNU_FIELD_TEXT_FUNCTION, TEXT(split_by) },
     { "ngrams", CORNU_FIELD_INTEGER_OR_NONE, TEXT(ngrams) },
     { "ngrams", CORNU_FIELD_INTEGERS, TEXT(ngram_sizes) },
     { "output_mode", CORNU_FIELD_OUTPUT_MODE, TEXT(output_mode) },
@@ -276,6 +279,28 @@ const char *cornu_split_name(CornuSplit split)
     return cornu__field_word(CORNU_FIELD_SPLIT, (int)split);
 }
 
+/* As Keras writes a function, which a program registers under its name. */
+static json_t *write_function(const CornuFieldSource *from)
+{
+    const CornuTextFunction *function = from->at;
+    const char              *name = function->name ? function->name : "function";
+    json_t *object = cornu__json_object("builtins", "function", json_string(name));
+    return cornu__json_with(object, "registered_name", json_string("function"));
+}
+
+static CornuStatus read_function(const CornuFieldTarget *to, const json_t *value)
+{
+    *(CornuTextFunction *)to->at = *(const CornuTextFunction *)cornu__own_object(value);
+    return CORNU_OK;
+}
+
+static bool no_function(const void *at) { return !((const CornuTextFunction *)at)->call; }
+
+const CornuFieldKind cornu_field_text_function = {
+    .name = "function", .read = read_function, .write = write_function, .for_own = true,
+    .is_default = no_function,
+};
+
 /* The sizes of n-grams: 1 to .ngrams, or those that are listed. */
 static CornuStatus read_ngrams(const char *name, const CornuTextVectorizationConfig *c,
                                int64_t *sizes)
@@ -314,7 +339,10 @@ static CornuStatus text_vectorization_resolve(CornuLayer *layer)
     Vectorization                *self = (Vectorization *)layer;
     CornuTextVectorizationConfig *config = &self->config;
     const char                   *name = cornu_layer_name(layer);
-    self->rules = (CornuTextRules){ .standardize = config->standardize, .split = config->split };
+    if (config->standardize_by.call) config->standardize = CORNU_NO_STANDARDIZE;
+    if (config->split_by.call) config->split = CORNU_SPLIT_WHITESPACE;
+    self->rules = (CornuTextRules){ config->standardize, config->split, config->standardize_by,
+                                    config->split_by, { 0 } };
     config->max_tokens = cornu__integer(config->max_tokens, 0);
     config->output_sequence_length = cornu__integer(config->output_sequence_length, 0);
     CORNU__TRY(cornu__check_output_mode(name, &config->output_mode, CORNU_INT_OUTPUT,

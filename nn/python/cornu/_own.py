@@ -312,7 +312,29 @@ def _rule(kind, constant, scalar):
 
 _regularizer = _rule("CornuRegularizer", "CORNU_OWN_REGULARIZER", True)
 _constraint = _rule("CornuConstraint", "CORNU_OWN_CONSTRAINT", False)
-_RULES = {"initializer": _initializer, "regularizer": _regularizer, "constraint": _constraint}
+
+
+# ---- Functions of strings ----
+
+_TEXT = ctypes.CFUNCTYPE(_STATUS, _POINTER, ctypes.c_char_p, _POINTER)
+
+
+def _text_function(function, _=None):
+    """Of an array of one string: an array of one, or of its tokens, also a ragged one."""
+    def call(_, string, out):
+        made = function(np.array([string], object))
+        made = made.to_list() if hasattr(made, "to_list") else np.asarray(made).tolist()
+        while len(made) == 1 and isinstance(made[0], list):
+            made = made[0]
+        for each in made:
+            lib.cornu_text_add(out, each)
+        return 0
+    bridge = guarded(_TEXT, call, _FAILED)
+    return struct("CornuTextFunction", name=name_of(function), call=address_of(bridge)), bridge
+
+
+_RULES = {"initializer": _initializer, "regularizer": _regularizer, "constraint": _constraint,
+          "standardize": _text_function, "split": _text_function}
 
 
 # ---- The arguments of compile and of optimizers ----

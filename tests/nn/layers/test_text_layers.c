@@ -159,8 +159,57 @@ static void cases_of_keras(void **state)
     json_decref(cases);
 }
 
+/* ---- Functions of the caller's ---- */
+
+/* The string without its first character; of "" two strings, which are refused. */
+static CornuStatus shorter(const CornuTextFunction *self, const char *string, CornuTextStrings *out)
+{
+    ++*(int *)self->context;
+    if (!*string && cornu_text_add(out, "")) return cornu_error_status();
+    return cornu_text_add(out, *string ? string + 1 : "");
+}
+
+/* Each character. */
+static CornuStatus characters(const CornuTextFunction *self, const char *string,
+                              CornuTextStrings *out)
+{
+    (void)self;
+    for (; *string; string++)
+        if (cornu_text_add(out, (char[]){ *string, 0 })) return cornu_error_status();
+    return CORNU_OK;
+}
+
+static void functions_of_the_caller(void **state)
+{
+    const char *texts[] = { "xaba", "yb" }, *empty[] = { "" };
+    int         calls = 0;
+    (void)state;
+    CornuLayer *layer = cornu_text_vectorization(
+        .standardize_by = { .call = shorter, .name = "shorter", .context = &calls },
+        .split_by = { .call = characters });
+    assert_non_null(layer);
+    assert_int_equal(cornu_adapt(layer, .x = { { CORNU_STRING, cornu_shape(2) }, texts }),
+                     CORNU_OK);
+    assert_int_equal(calls, 2);
+    char *words = cornu_layer_vocabulary_to_json(layer, true);
+    assert_string_equal(words, "[\"b\",\"a\"]");
+    free(words);
+    json_t *object = cornu__layer_to_json(layer, NULL);
+    json_t *written = json_object_get(json_object_get(object, "config"), "standardize");
+    assert_string_equal(json_string_value(json_object_get(written, "class_name")), "function");
+    assert_string_equal(json_string_value(json_object_get(written, "config")), "shorter");
+    json_decref(object);
+    assert_int_equal(cornu_adapt(layer, .x = { { CORNU_STRING, cornu_shape(1) }, empty }),
+                     CORNU_ERR_ARGUMENT);
+    assert_non_null(strstr(cornu_error_message(), "standardize adds 2 strings, expected 1"));
+    assert_int_equal(cornu_text_add(NULL, NULL), CORNU_ERR_ARGUMENT);
+    cornu_layer_free(layer);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(cases_of_keras) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cases_of_keras), cmocka_unit_test(functions_of_the_caller),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
