@@ -248,5 +248,18 @@ class Strings(unittest.TestCase):
         self.assertLessEqual(len(os.listdir("/proc/self/task")), before)
 
 
+class Types(unittest.TestCase):
+    def test_whole_numbers_stay_such(self):
+        x = cornu.Input((3,))
+        model = cornu.Model(x, [cornu.ops.argmax(x, axis=-1), cornu.ops.any(x > 0, axis=-1), x])
+        data = np.array([[0, 2, 1], [-1, -2, -3]], np.float32)
+        for made in (model.predict(data, verbose=0), model(data), model.predict_on_batch(data)):
+            self.assertEqual([m.dtype.name for m in made], ["int32", "bool", "float32"])
+            self.assertEqual([m.tolist() for m in made[:2]], [[1, 0], [True, False]])
+        lookup = cornu.layers.StringLookup(vocabulary=["a"])
+        self.assertEqual(lookup(np.array(["a", "b"])).dtype.name, "int32")
+        self.assertEqual(cornu.layers.Discretization([0.0])(np.array([1.0])).dtype.name, "int32")
+
+
 if __name__ == "__main__":
     unittest.main()

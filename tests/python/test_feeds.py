@@ -264,6 +264,16 @@ class Feeds(unittest.TestCase):
         model.fit(data, epochs=2, verbose=0)
         self.same_weights(model, self.trained(x, y, epochs=2))
 
+    def test_a_list_is_a_batch_as_a_tuple(self):
+        x, y = rows(32)
+        batches = [[x[:16], y[:16]], [x[16:], y[16:]]]
+        one, other = small(), small()
+        one.fit(Passes(x, y), epochs=1, shuffle=False, verbose=0)
+        other.fit(iter(batches), steps_per_epoch=2, verbose=0)
+        self.same_weights(one, other)
+        np.testing.assert_allclose(other.predict(iter(batches), verbose=0),
+                                   other.predict(x, verbose=0), rtol=1e-6)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -75,6 +75,23 @@ class Seeds(unittest.TestCase):
         self.assertFalse(np.array_equal(a, b) or np.array_equal(a, c))
 
 
+class Initializers(unittest.TestCase):
+    def test_they_are_called(self):
+        draw = cornu.initializers.RandomNormal(stddev=2.0, seed=3)
+        made = draw((50, 40))
+        self.assertLess(abs(made.std() - 2), 0.1)
+        np.testing.assert_array_equal(made, draw(shape=(50, 40)))
+        np.testing.assert_array_equal(cornu.initializers.Constant(3)((2,), dtype="int32"), [3, 3])
+        one, other = cornu.initializers.GlorotUniform(), cornu.initializers.GlorotUniform()
+        self.assertFalse(np.allclose(one((3, 4)), other((3, 4))))
+        np.testing.assert_array_equal(one((3, 4)), one((3, 4)))
+        self.assertEqual(float(one((1, 1))), one((1, 1))[0, 0])
+
+    def test_variables_have_their_values(self):
+        draw = cornu.initializers.RandomNormal(seed=3)
+        np.testing.assert_array_equal(cornu.Variable(draw, shape=(5,)).numpy(), draw((5,)))
+
+
 class Sampling(cornu.layers.Layer):
     """That of Keras' variational autoencoder."""
 

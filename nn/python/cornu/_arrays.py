@@ -126,6 +126,12 @@ class Array(np.ndarray):
     def numpy(self):
         return np.asarray(self)
 
+    def __float__(self):
+        return float(self.item())       # of one element, whatever its axes
+
+    def __int__(self):
+        return int(self.item())
+
     def __repr__(self):
         return repr(np.asarray(self))
 

@@ -10,6 +10,7 @@ import itertools
 import numpy as np
 
 from ._described import snake_case, unique_name
+from ._feeds import parts_of
 from ._symbols import Tensor, input_tensor
 from ._traced import Layer, attributes, flat, type_of
 from ._traces import Trace
@@ -87,7 +88,7 @@ def first_batch(data):
         data = itertools.chain([batch], data)
     else:
         batch = next(iter(data))
-    return batch[0] if isinstance(batch, tuple) else batch, data
+    return parts_of(batch)[0], data
 
 
 def inputs_like(data):

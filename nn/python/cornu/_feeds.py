@@ -34,6 +34,11 @@ def in_order(data, shuffle=False):
         yield data[int(i)]
 
 
+def parts_of(batch):
+    """x, (x, y) or (x, y, sample_weight); a list, as of PyTorch's DataLoader, is a tuple, too."""
+    return tuple(batch) if isinstance(batch, (list, tuple)) else (batch,)
+
+
 def refuse(**given):
     """What Keras does not take with batches, either; a size of batches it ignores."""
     for name, value in given.items():
@@ -73,7 +78,7 @@ class Feed:
 
     def _components(self, batch):
         """The arrays of a batch: inputs, outputs, weights."""
-        parts = batch if isinstance(batch, tuple) else (batch,)
+        parts = parts_of(batch)
         if len(parts) > 3:
             raise ValueError("a batch has %d parts, expected x, (x, y) or (x, y, sample_weight)"
                              % len(parts))

@@ -169,22 +169,10 @@ def _lent(array):
 
 def _drawn(initializer, shape, dtype):
     """An initializer's values: of one of Keras', those of the weight of a layer."""
-    if callable(initializer) and not isinstance(initializer, Described):
-        return initializer(shape, dtype=dtype)
-    if initializer in ("zeros", "ones"):
-        return (np.zeros if initializer == "zeros" else np.ones)(shape, dtype or "float32")
-    from .layers import EinsumDense
-    count = int(np.prod(shape, dtype=np.int64))
-    if len(shape) < 1 or not count:
-        raise ValueError("Variable: an initializer draws at least one axis")
-    letters = "abcdefgh"[:len(shape)]
-    layer = EinsumDense("z%s,%s->z%s" % (letters[:-1], letters, letters[-1]), [shape[-1]],
-                        kernel_initializer=initializer, name="variable") if len(shape) > 1 else None
-    if layer is None:
-        raise ValueError("Variable: an initializer of one axis is \"zeros\" or \"ones\"; give an "
-                         "array")
-    layer(np.zeros((1,) + shape[:-1], np.float32))
-    return layer.get_weights()[0]
+    if isinstance(initializer, str):
+        from . import initializers
+        initializer = initializers.get(initializer)
+    return initializer(shape, dtype=dtype)
 
 
 def assign_in(recording, variable, value, dtype, owner):

@@ -10,7 +10,7 @@ from . import callbacks as _callbacks
 from ._arrays import Borrowed, shape_of
 from ._calls import is_of_arrays, leaves
 from ._described import Collecting, plain
-from ._feeds import Feed, in_order, is_feed, refuse
+from ._feeds import Feed, in_order, is_feed, parts_of, refuse
 from ._library import lib, struct
 from ._own import Objects, Owner
 from ._steps import Stepped, unpack_x_y_sample_weight
@@ -455,8 +455,7 @@ class Trained(Stepped):
         for i, batch in enumerate(in_order(batches)):
             if i == steps:
                 break
-            parts.append(leaves(self.predict_on_batch(batch[0] if isinstance(batch, tuple)
-                                                      else batch)))
+            parts.append(leaves(self.predict_on_batch(parts_of(batch)[0])))
         if not parts:
             raise ValueError("%s: the iterator has no batch" % self.name)
         return self._returned([np.concatenate(part) for part in zip(*parts)])

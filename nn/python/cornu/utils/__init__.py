@@ -1,6 +1,7 @@
 """Settings of the program, and Keras' helpers for data."""
 
 import random
+import sys
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from ..saving import (CustomObjectScope, custom_object_scope, deserialize_keras_
 
 def set_random_seed(seed):
     """The seed of initial weights, dropout and shuffling of models that this thread makes next;
-    and, as in Keras, of Python's and NumPy's random numbers. What it computes on arrays draws from
+    and, as in Keras, of Python's, NumPy's and TensorFlow's random numbers. What it computes on arrays draws from
     the beginning."""
     lib.cornu_set_random_seed(int(seed))
     _seed_all(seed)
@@ -34,6 +35,8 @@ def set_random_seed(seed):
         counter.reset()
     random.seed(seed)
     np.random.seed(seed)
+    if "tensorflow" in sys.modules:     # which shuffles data sets
+        sys.modules["tensorflow"].random.set_seed(int(seed))
 
 
 def set_dtype_policy(policy):
