@@ -248,6 +248,29 @@ class Strings(unittest.TestCase):
         self.assertLessEqual(len(os.listdir("/proc/self/task")), before)
 
 
+class Named(unittest.TestCase):
+    """Inputs by their names."""
+
+    def model(self):
+        s = cornu.Input((1,), dtype="string", name="s")
+        n = cornu.Input((1,), name="n")
+        encoded = cornu.layers.StringLookup(vocabulary=["a", "b"], output_mode="binary")(s)
+        return cornu.Model({"s": s, "n": n}, cornu.layers.Concatenate()([encoded, n]))
+
+    def test_strings_without_their_trailing_axis(self):
+        data = {"s": np.array(["b", "c"]), "n": np.array([3, 4], np.float32)}
+        np.testing.assert_array_equal(self.model().predict(data, verbose=0),
+                                      [[0, 0, 1, 3], [1, 0, 0, 4]])
+
+    def test_others_are_ignored_with_a_warning(self):
+        data = {"s": np.array(["b"]), "n": np.ones(1, np.float32), "weight": np.ones(1)}
+        with self.assertWarnsRegex(UserWarning, "no inputs are weight, which are ignored"):
+            made = self.model().predict(data, verbose=0)
+        np.testing.assert_array_equal(made, [[0, 0, 1, 1]])
+        with self.assertRaisesRegex(ValueError, "the inputs are n, s, s are given"):
+            self.model().predict({"s": np.array(["b"])}, verbose=0)
+
+
 class Types(unittest.TestCase):
     def test_whole_numbers_stay_such(self):
         x = cornu.Input((3,))

@@ -236,6 +236,21 @@ class Data(unittest.TestCase):
         model.fit(data, batch_size=3, validation_data=data, validation_batch_size=2, verbose=0)
         self.assertEqual(model.predict(data, batch_size=5, verbose=0).shape, (6, 3))
 
+    def test_a_vocabulary_without_a_place_for_other_strings(self):
+        lookup = L.StringLookup(vocabulary=["a", "b"], mask_token=None, num_oov_indices=0)
+        data = tf.data.Dataset.from_tensor_slices(
+            {"s": np.array(["b", "a"]), "n": np.arange(2)}).batch(2)
+        made = next(iter(data.map(lambda x: {**x, "s": lookup(x["s"])})))
+        np.testing.assert_array_equal(made["s"], [1, 0])
+
+    def test_functions_of_strings_standardize(self):
+        words = L.TextVectorization(
+            standardize=lambda s: tf.strings.regex_replace(tf.strings.lower(s), "<br />", " "),
+            output_sequence_length=3)
+        words.adapt(["b a<br />A", "B a"])
+        data = tf.data.Dataset.from_tensor_slices(np.array(["A<br />b", "c"])).batch(2)
+        np.testing.assert_array_equal(next(iter(data.map(words))), [[2, 3, 0], [1, 0, 0]])
+
 
 if __name__ == "__main__":
     unittest.main()

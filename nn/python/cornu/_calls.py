@@ -219,12 +219,20 @@ class _Symbols:
         return Place(len(self.given) - 1)
 
 
+def _word_of(layer):
+    """What gives a word that a layer with a vocabulary knows, as it may refuse others; or None."""
+    if not hasattr(type(layer), "get_vocabulary"):
+        return None
+    return lambda: next(iter(layer.get_vocabulary()[-1:]), None)
+
+
 def call_layer(layer, args, kwargs):
     """layer(x) of arrays or recorded tensors: by a model of this call alone, which the layer
     keeps."""
     from ._models import Model
     from ._traced import flat
-    made = in_graph(lambda args, kwargs: call_layer(layer, args, kwargs), list(args), kwargs)
+    made = in_graph(lambda args, kwargs: call_layer(layer, args, kwargs), list(args), kwargs,
+                    example=_word_of(layer))
     if made is not NotImplemented:
         return made
     training = kwargs.pop("training", None)

@@ -91,6 +91,7 @@ class Model(Trained, Configured, Weighted):
         self._compiling = None  # the arguments of compile, before a subclass becomes a model
         self.optimizer, self._compiled, self._stopping, self.history = None, None, False, None
         self._predicts, self._output_shapes, self._device = False, None, None
+        self._input_shapes = None
         self._shared = None     # the device of another model with the same weights
         self._placed, self._eager = None, {}     # of calls on arrays
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import warnings
 import weakref
 
 import numpy as np
@@ -200,10 +201,29 @@ class Trained(Stepped):
             return leaves(given) if nested else given
         names = self._names(what)
         unknown = sorted(set(given) - set(names))
+        if what == "input" and set(names) <= set(given):
+            if unknown and not self._has_warned:
+                self._has_warned = True
+                warnings.warn("%s: no inputs are %s, which are ignored"
+                              % (self.name, ", ".join(unknown)), stacklevel=2)
+            return [self._ranked(given[name], i) for i, name in enumerate(names)]
         if unknown or len(given) < len(names):
             raise ValueError("%s: the %ss are %s, %s are given"
                              % (self.name, what, ", ".join(names), ", ".join(sorted(given))))
         return [given[name] for name in names]
+
+    _has_warned = False     # of members of dictionaries that are no inputs
+
+    def _ranked(self, array, i):
+        """Strings for input i, with its trailing axis of extent 1, which may be missing; of numbers
+        the library adds it."""
+        if self._input_shapes is None:
+            self._input_shapes = [tuple(t.shape) for t in self.inputs]
+        shape = self._input_shapes[i] if self._input_shapes else ()
+        if getattr(array, "ndim", None) == len(shape) - 1 and shape[-1:] == (1,) and \
+                np.asarray(array).dtype.kind in "USO":
+            return np.asarray(array)[..., None]
+        return array
 
     def _lend(self, lent, to, what, given):
         """Sets the array `to` of a config from data."""

@@ -60,6 +60,9 @@ class BuiltIn(Described, Layer):
         if "input_dim" in kwargs and "input_dim" not in self.field_names:
             self._input_shape = (kwargs.pop("input_dim"),)
         Described.__init__(self, *args, **kwargs)
+        mode = self._config.get("output_mode")
+        if mode in ("binary", "tf-idf"):        # Keras' other words
+            self._config["output_mode"] = "multi_hot" if mode == "binary" else "tf_idf"
         for name in {"padding", "data_format"} & set(self._config):
             if isinstance(self._config[name], str):
                 self._config[name] = self._config[name].lower()     # Keras takes "VALID"

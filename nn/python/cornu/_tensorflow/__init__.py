@@ -83,10 +83,11 @@ def tensor_of(x, dtype):
     return tensorflow.convert_to_tensor(array, dtype)
 
 
-def in_graph(call, *given, draws=False):
+def in_graph(call, *given, draws=False, example=None):
     """call(*given) as a part of a graph of TensorFlow, if a tensor of one is among the arguments,
-    or if it draws numbers while one is made; else NotImplemented."""
-    return _callers[0](call, *given, draws=draws) if _callers else NotImplemented
+    or if it draws numbers while one is made; else NotImplemented. example(): a value that the call
+    takes, where 0 or "" may be refused."""
+    return _callers[0](call, given, draws, example) if _callers else NotImplemented
 
 
 def is_of_graph(x):

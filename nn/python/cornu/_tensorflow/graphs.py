@@ -20,13 +20,15 @@ _worker = concurrent.futures.ThreadPoolExecutor(1, "cornu_in_graphs")
 _UNKNOWN = ((32, 33), (512, 640))
 
 
-def _array_like(tensor, unknown):
+def _array_like(tensor, unknown, example):
     shape = [unknown if extent is None else extent for extent in tensor.shape]
+    if example is not None:
+        return np.full(shape, example)
     return np.full(shape, b"") if tensor.dtype.name == "string" else \
         np.zeros(shape, tensor.dtype.as_numpy_dtype)
 
 
-def _tried(computed, tensors):
+def _tried(computed, tensors, example):
     """The form of the result, and its arrays for two extents in the place of unknown ones, or for
     those of the graph."""
     for tensor in tensors:
@@ -34,9 +36,10 @@ def _tried(computed, tensors):
             raise ValueError("the rank of a tensor of TensorFlow is not known: call its set_shape "
                              "before; in %s" % users_line())
     unknown = any(None in tuple(t.shape) for t in tensors)
+    value = example() if example else None
     for pair in _UNKNOWN if unknown else [_UNKNOWN[0][:1]]:
         try:
-            made = [computed([_array_like(tensor, extent) for tensor in tensors])
+            made = [computed([_array_like(tensor, extent, value) for tensor in tensors])
                     for extent in pair]
             return made[0][0], [arrays for _, arrays in made]
         except Exception as error:      # pylint: disable=broad-exception-caught
@@ -44,7 +47,7 @@ def _tried(computed, tensors):
     raise failure
 
 
-def call_in_graph(tensorflow, call, given, wanted):
+def call_in_graph(tensorflow, call, given, wanted, example):
     """call(*arguments), in a graph; `wanted` tells its tensors among the arguments."""
     tensors = []
     places = placed(given, tensors, wanted)
@@ -57,7 +60,7 @@ def call_in_graph(tensorflow, call, given, wanted):
     def computed(arrays):
         return _worker.submit(compute, arrays).result()
 
-    form, tried = _tried(computed, tensors)
+    form, tried = _tried(computed, tensors, example)
     results = tensorflow.numpy_function(lambda *arrays: computed(arrays)[1], tensors,
                                         [tensorflow.as_dtype(a.dtype) for a in tried[0]])
     # What is made of strings, such as their parts, has extents of any number.
@@ -78,11 +81,11 @@ def make_caller(tensorflow):
         return isinstance(value, tensorflow.Tensor) and not isinstance(value, eager) and \
             symbolic(value)
 
-    def caller(call, *given, draws=False):
+    def caller(call, given, draws, example):
         found = []
         mapped(given, lambda value: found.append(value) if wanted(value) else None)
         if found or draws and tensorflow.inside_function():
-            return call_in_graph(tensorflow, call, list(given), wanted)
+            return call_in_graph(tensorflow, call, list(given), wanted, example)
         return NotImplemented
     return caller
 

@@ -27,8 +27,8 @@ from ..saving import (CustomObjectScope, custom_object_scope, deserialize_keras_
 
 def set_random_seed(seed):
     """The seed of initial weights, dropout and shuffling of models that this thread makes next;
-    and, as in Keras, of Python's, NumPy's and TensorFlow's random numbers. What it computes on arrays draws from
-    the beginning."""
+    and, as in Keras, of Python's, NumPy's and TensorFlow's random numbers. What it computes on
+    arrays draws from the beginning."""
     lib.cornu_set_random_seed(int(seed))
     _seed_all(seed)
     for counter in _state.counters.values():
