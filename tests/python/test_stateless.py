@@ -113,6 +113,25 @@ class Stateless(unittest.TestCase):
             with cornu.GradientTape():
                 cornu.metrics.Mean().stateless_update_state([0.0, 0.0], np.ones(3, "float32"))
 
+    def test_the_result_of_a_metric_of_compile_is_the_logs(self):
+        class Last(cornu.Model):
+            def train_step(self, state, data):
+                x, y = data
+                y_pred, others = self.stateless_call(state[0], state[1], x, training=True)
+                logs, values = None, []
+                for metric in self.metrics:
+                    own = state[3][len(values):len(values) + len(metric.variables)]
+                    own = metric.stateless_update_state(
+                        own, *((ops.mean(y_pred),) if metric.name == "loss" else (y, y_pred)))
+                    logs = metric.stateless_result(own)
+                    values += own
+                return logs, (state[0], others, state[2], values)
+        x = cornu.Input((3,))
+        model = Last(x, layers.Dense(1, kernel_initializer="zeros")(x))
+        model.compile("sgd", "mse", metrics=["mae"])
+        logs = model.fit(np.ones((4, 3)), np.full((4, 1), 2.0), verbose=0).history
+        self.assertEqual(logs["mae"], [2.0])
+
     def test_a_state_of_another_form(self):
         class Wrong(cornu.Model):
             def train_step(self, state, data):
