@@ -1,7 +1,6 @@
 /* Image files: the table of their formats, channels and numbers. Resizing is in image_resize.c. */
 #include "image.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,28 +24,6 @@ static const CornuImageFormat *const formats[] = {
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 /* ---- Files ---- */
-
-CornuStatus cornu__image_damaged(const CornuImageBytes *file, const CornuImageFormat *format,
-                                 size_t at, const char *text, ...)
-{
-    char    why[300];
-    va_list arguments;
-    va_start(arguments, text);
-    cornu__vformat(why, sizeof why, text, arguments);
-    va_end(arguments);
-    return cornu__fail(CORNU_ERR_FORMAT, "%s: a damaged %s image, byte %zu: %s", file->path,
-                       format->name, at, why);
-}
-
-void *cornu__image_allocate(const CornuImageBytes *file, const CornuImageHeader *header,
-                            size_t size)
-{
-    const size_t bytes = (size_t)header->height * (size_t)header->width *
-                         (size_t)header->channels * size;
-    void *memory = malloc(bytes);
-    if (!memory) cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for %zu bytes", file->path, bytes);
-    return memory;
-}
 
 /* The format by the first bytes, or NULL with an error. */
 static const CornuImageFormat *find_format(const CornuImageBytes *file)

@@ -32,37 +32,6 @@ static const CornuDatasetKind map_kind = { .name = "map", .fetch = map_fetch, .o
                                            .close = map_close, .of_any_batch = true,
                                            .of_trims = true };
 
-CornuStatus cornu__dataset_set_type(CornuDataset *dataset, int c, CornuType type)
-{
-    CORNU__TRY(cornu_host_type_check(type));
-    if (dataset->batch_size) {
-        CornuText text;
-        if (type.shape.rank == CORNU_MAX_RANK)
-            return cornu__fail(CORNU_ERR_SHAPE, "component %d is %s: a batch of it would exceed "
-                                                "rank %d", c, cornu_type_print(&text, type),
-                               CORNU_MAX_RANK);
-        memmove(type.shape.extent + 1, type.shape.extent,
-                sizeof *type.shape.extent * (size_t)type.shape.rank);
-        type.shape.extent[0] = dataset->batch_size;
-        type.shape.rank++;
-        CORNU__TRY(cornu_host_type_check(type));
-    }
-    dataset->type[c] = type;
-    dataset->bytes[c] = cornu_type_bytes(type);
-    return CORNU_OK;
-}
-
-CornuStatus cornu__dataset_set_types(CornuDataset *dataset, const CornuType *types, int count)
-{
-    if (!types && !count) return CORNU_OK;
-    if (!types || count < 1 || count > CORNU_MAX_COMPONENTS)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%d components, expected 1 to %d",
-                           types ? count : 0, CORNU_MAX_COMPONENTS);
-    dataset->components = count;
-    for (int c = 0; c < count; c++) CORNU__TRY(cornu__dataset_set_type(dataset, c, types[c]));
-    return CORNU_OK;
-}
-
 CornuDataset *cornu_dataset_map(CornuDataset *source, CornuMapFunction *function, void *context,
                                 const CornuType *types, int count)
 {

@@ -8,8 +8,6 @@
 #include "../../device/memory_internal.h"
 #include "../fields/own_objects_internal.h"
 
-enum { RECORD_DEPTH = 32 };
-
 static const char **record_of(const CornuWeightRuleFamily *family, const void *rule)
 {
     return (const char **)((char *)(uintptr_t)rule + family->record);
@@ -21,15 +19,6 @@ bool cornu__weight_rule_is_unnamed(const CornuWeightRuleFamily *family, const vo
     static const char none[sizeof(void (*)(void))];
     return memcmp((const char *)rule + family->call, none, sizeof none) &&
            !*record_of(family, rule);
-}
-
-void cornu__weight_rule_missed(const CornuWeightRuleFamily *family, const char *record)
-{
-    json_t *value = cornu__json_parse(record, strlen(record), RECORD_DEPTH);
-    cornu__fail_null(CORNU_ERR_UNSUPPORTED, "the %s \"%.60s\" is of the program that saved the "
-                     "model, and is not known here: load the file where it is defined, to train "
-                     "the model or to draw its weights", family->word, cornu__record_name(value));
-    json_decref(value);
 }
 
 /* The caller's rule, or one that fails where it is needed; its record is memory of the field. */
@@ -64,7 +53,7 @@ json_t *cornu__weight_rule_to_json(const CornuWeightRuleFamily *family, const vo
     const CornuWeightRuleClass *kind = cornu__weight_rule_class(family, rule);
     char module[40];
     const char *record = kind ? NULL : *record_of(family, rule);
-    if (record) return cornu__json_parse(record, strlen(record), RECORD_DEPTH);
+    if (record) return cornu__json_parse(record, strlen(record), CORNU__RECORD_DEPTH);
     if (!kind) return json_null();
     snprintf(module, sizeof module, "keras.%ss", family->word);
     json_t *config = cornu__fields_to_json(NULL, kind->fields, rule, json_object());

@@ -4,6 +4,8 @@
 
 #include "../../device/memory_internal.h"
 #include "../../device/text/nearest.h"
+#include "../fields/own_objects_internal.h"
+#include "../formats/json_internal.h"
 
 enum { MAX_CLASSES = 24 };
 
@@ -32,4 +34,13 @@ CornuStatus cornu__weight_rule_find(const CornuWeightRuleFamily *family, const c
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s \"%.60s\" is not known%s%s%s", family->word,
                        name ? name : "(NULL)", near ? "; is \"" : "", near ? near : "",
                        near ? "\" meant?" : "");
+}
+
+void cornu__weight_rule_missed(const CornuWeightRuleFamily *family, const char *record)
+{
+    json_t *value = cornu__json_parse(record, strlen(record), CORNU__RECORD_DEPTH);
+    cornu__fail_null(CORNU_ERR_UNSUPPORTED, "the %s \"%.60s\" is of the program that saved the "
+                     "model, and is not known here: load the file where it is defined, to train "
+                     "the model or to draw its weights", family->word, cornu__record_name(value));
+    json_decref(value);
 }

@@ -52,6 +52,8 @@ CornuStatus cornu__initializer_check(const CornuInitializer *initializer, CornuS
 /* Whether its kind is a known one. */
 bool cornu__initializer_valid(const CornuInitializer *initializer);
 
+enum { CORNU__RECORD_DEPTH = 32 };   /* of the JSON of a record, which has fewer levels */
+
 /* Fails, where a rule is needed that a file names and the program lacks. */
 void cornu__weight_rule_missed(const CornuWeightRuleFamily *family, const char *record);
 

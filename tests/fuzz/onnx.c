@@ -1,6 +1,7 @@
 /* ONNX files: the bytes are a whole file, and the text of a layer's graph. */
 #include "fuzz.h"
 
+#include "../../nn/formats/base64_internal.h"
 #include "../../nn/saving/onnx_read/layer_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
