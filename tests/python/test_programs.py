@@ -131,7 +131,7 @@ class Graphs(unittest.TestCase):
                 super().__init__()
                 self.first, self.second = L.BatchNormalization(), L.BatchNormalization()
 
-            def call(self, indices):
+            def call(self, indices, training=False):
                 x = ops.take(self.first(nodes), neighbours, axis=0)
                 return ops.take(self.second(x), indices, axis=0)
 

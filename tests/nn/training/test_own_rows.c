@@ -185,14 +185,14 @@ static void feed_in_parts(CornuModel *model, CornuStepMode mode, int64_t batch, 
         fill(batch);
         for (int64_t b = 0; b < batch; b++) {
             if ((b >= own.first && b < own.first + own.count) || (b == 0 && own.row_0)) continue;
-            labels[b] = 0.5f;
+            labels[b] = NAN;
             assert_int_equal(mprotect(pages + b * WIDTH, PAGE, PROT_NONE), 0);
         }
         expect_ok(cornu__step_feed(step, &arrays, valid));
         assert_int_equal(mprotect(pages, (size_t)batch * PAGE, PROT_READ | PROT_WRITE), 0);
         if (mode == CORNU_STEP_PREDICT || own.count == 0) continue;
-        labels[own.first] = 0.5f;   /* an own row */
-        expect_error(cornu__step_feed(step, &arrays, valid), CORNU_ERR_VALUE, "label 0.5 in row");
+        labels[own.first] = NAN;   /* an own row */
+        expect_error(cornu__step_feed(step, &arrays, valid), CORNU_ERR_VALUE, "label nan in row");
     }
     step->own = all;
     to.data = parts;
