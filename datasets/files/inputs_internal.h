@@ -21,8 +21,8 @@ void         cornu__inputs_free(CornuInputs *inputs);   /* NULL is ignored */
 CornuStatus cornu__inputs_add(CornuInputs *inputs, const char *path);
 
 /* Adds the file of this name or, if there is none, those that it stands for as a pattern: with
- * {000..127} and {a,b} each of these, which must be there, in their order; with * ? and [...], as in
- * a shell, all that match, sorted by byte. CORNU_ERR_DATA if none does. */
+ * {000..127} and {a,b} each of these, which must be there, in their order; with * ? and [...], as
+ * in a shell, all that match, sorted by byte. CORNU_ERR_DATA if none does. */
 CornuStatus cornu__inputs_match(CornuInputs *inputs, const char *pattern);
 
 /* Adds those of a config: of one pattern, or of a NULL-terminated list of them. `what` is for

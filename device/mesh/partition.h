@@ -17,8 +17,8 @@
  * cut along them is gathered before it meets a value that varies or is added up, and a gradient
  * that is summed over them and wanted cut is reduced and scattered at once. A layer gathers for
  * itself, forward and backward, in ops that are kept apart, so that what is whole is in memory for
- * its turn alone. Of a program that was recorded for whole batches `data` is 0: inputs are cut along
- * the batch's axes as along any others, and ops between shards are between none.
+ * its turn alone. Of a program that was recorded for whole batches `data` is 0: inputs are cut
+ * along the batch's axes as along any others, and ops between shards are between none.
  *
  * Source: Xu et al., GSPMD, arXiv 2105.04663, sections 3 and 4; Shoeybi et al., Megatron-LM, arXiv
  * 1909.08053, section 3.

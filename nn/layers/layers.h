@@ -182,7 +182,8 @@ CornuActivation cornu_activation_of(CornuLayer *layer);
 
 /* Keras' layer.activation = …, of a layer that has one, to one of the named ones. A model reads it
  * when its graphs are made, at its first step and first prediction after cornu_compile.
- * CORNU_ERR_UNSUPPORTED for another activation, or for a layer that has none, or one with weights. */
+ * CORNU_ERR_UNSUPPORTED for another activation, or for a layer that has none, or one with
+ * weights. */
 CornuStatus cornu_layer_set_activation(CornuLayer *layer, CornuActivation activation);
 
 /* y = x scale + offset */

@@ -3,7 +3,7 @@
  * Weights (K, N) are cut into tiles of the array's R rows by C columns. A tile is loaded row by row
  * in R cycles, the next one while rows of activations stream by the last; row i meets the cell
  * (r, c) of fold f in cycle R + f max(Mp, R) + i + r + c, where Mp is M rounded up to 8. So a walk
- * of F folds takes R + (F - 1) max(Mp, R) + Mp + R + C - 2 cycles, the `overlapped` of the model. */
+ * of F folds takes R + (F - 1) max(Mp, R) + Mp + R + C - 2 cycles, the model's `overlapped`. */
 
 function walkOf(step) {
     const [count, m, k, n] = step.modelled.product;
@@ -197,12 +197,13 @@ function mxuSection() {
     const node = section("Inside the MXU",
         element("p", { class: "faint" }, `Weights stay in an array of ${profile.rows} × `
             + `${profile.columns} cells (${profile.arrays} of them a replica; the first is shown), `
-            + "rows of activations enter from the left, one a cycle, sums leave below. Counted as the "
-            + "device does, on no TPU."),
+            + "rows of activations enter from the left, one a cycle, sums leave below. Counted as "
+            + "the device does, on no TPU."),
         element("p", {}, select), element("div", { class: "mxu" },
             element("div", {}, canvas, element("p", {}, play, " ", slider), state,
                 element("p", { class: "faint" }, element("span", { class: "key first" }),
-                    " weights meet activations ", element("span", { class: "key second" }), " padding ",
+                    " weights meet activations ",
+                    element("span", { class: "key second" }), " padding ",
                     element("span", { class: "key ink" }), " a row of the next tile is loaded")),
             element("div", {}, facts, element("h3", {}, "Tiles of weights"),
                 element("p", { class: "faint" }, "Darker: more of the tile are weights."), map)),

@@ -4,10 +4,11 @@
  *     cornu_fit(model, train, .epochs = 12, .validation_data = { .data = test }, .callbacks = {
  *         cornu_report("report.html", .x = test_x, .y = test_y, .names = names, .classes = 10) });
  *
- * The page has what repeats the run; curves of all logs of fit by epoch, with the best epoch marked,
- * of the learning rate and of samples a second; the model's summary; the filters of the first
- * convolution of 1 or 3 channels; and, for a classifier with .x and .y, the confusion matrix, whose
- * cells open the samples in them, worst first, and the scores of each class (metrics/report.h).
+ * The page has what repeats the run; curves of all logs of fit by epoch, with the best epoch
+ * marked, of the learning rate and of samples a second; the model's summary; the filters of the
+ * first convolution of 1 or 3 channels; and, for a classifier with .x and .y, the confusion matrix,
+ * whose cells open the samples in them, worst first, and the scores of each class
+ * (metrics/report.h).
  * Times say whether they are of a native or an emulated device.
  *
  * It is written after every epoch, whole or not at all: after a kill the file is that of the last

@@ -1,4 +1,5 @@
-/* Tables in CSV, in memory or on disk: byte 0 chooses options; then they are read again by their own schema. */
+/* Tables in CSV, in memory or on disk: byte 0 chooses options; then they are read again by their
+ * own schema. */
 #include "fuzz.h"
 
 #include "../../datasets/tables/table.h"

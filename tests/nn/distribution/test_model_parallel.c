@@ -367,9 +367,9 @@ static void layouts_agree(void **state)
     }
 }
 
-/* The axes of a mesh are replica groups of XLA's collectives, which add in orders of their own. Adam
- * makes whole steps of what rounding leaves of gradients near zero, as many of the first layer's are
- * where shards share the batch alone: those train by SGD. */
+/* The axes of a mesh are replica groups of XLA's collectives, which add in orders of their own.
+ * Adam makes whole steps of what rounding leaves of gradients near zero, as many of the first
+ * layer's are where shards share the batch alone: those train by SGD. */
 static void pjrt_agrees(void **state)
 {
     (void)state;

@@ -271,9 +271,9 @@ static int64_t status_bytes(const char *name)
     return kilobytes << 10;
 }
 
-/* What the rank that has all stages had resident, for those of several: memory that they share. How
- * much of it is weights, slots and gradients, and how much programs work on, depends on the machine:
- * its caches, its pages. */
+/* What the rank that has all stages had resident, for those of several: memory that they share.
+ * How much programs work on beside weights, slots and gradients depends on the machine: its caches,
+ * its pages. */
 static int64_t *alone;
 
 /* At most resident, from before the model is compiled until it has trained: of several ranks each
