@@ -28,15 +28,16 @@ static uint8_t *next_marker(uint8_t *at, const uint8_t *end)
     return NULL;
 }
 
-/* Whether no Huffman table of a segment has more than 256 codes, for which the decoder, up to 2.27,
- * writes out of bounds. */
+/* Whether a segment is Huffman tables of at most 256 codes and nothing else: of more, the decoder, up
+ * to 2.27, writes out of bounds, and where the last table is cut off it reads on after the segment. */
 static bool tables_fit(const uint8_t *at, const uint8_t *end)
 {
     enum { LENGTHS = 16 };
-    while (end - at > LENGTHS) {
+    while (at < end) {
         int codes = 0;
+        if (end - at <= LENGTHS) return false;
         for (int i = 1; i <= LENGTHS; i++) codes += at[i];
-        if (codes > 256) return false;
+        if (codes > 256 || end - at < 1 + LENGTHS + codes) return false;
         at += 1 + LENGTHS + codes;
     }
     return true;
@@ -65,7 +66,7 @@ static CornuStatus read_segments(const CornuImageBytes *file, bool all, Segments
         const uint8_t *stop = at + (length < left ? length : left);
         if (marker == TABLES && !tables_fit(at + 2, stop))
             return cornu__image_damaged(file, &cornu__jpeg_format, (size_t)(at - first),
-                                        "a Huffman table has more than 256 codes");
+                                        "a Huffman table has more than 256 codes, or is cut off");
         if (marker >= FRAME && marker <= LAST_FRAME && left > COMPONENTS) {
             found->components = at[COMPONENTS];
             if (!all) return CORNU_OK;

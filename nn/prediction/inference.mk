@@ -23,7 +23,7 @@ inference_files = $(filter device/%.c tensor/%.c nn/config/% nn/fields/% nn/laye
                       datasets/images/image.c datasets/images/image_resize.c datasets/mnist/digit.c, $(sources))
 inference_lacks = adapt_from adapted dataset_layer compile_(step_)?from evaluate_from \
                   device_(set_mesh|shard_fully) (fully_sharded|(data|model|pipeline)_parallel)_from \
-                  default_layout set_distribution strategy_ keras_to_tpu_model own_objects graph_set_sequential error_raise \
+                  default_layout set_distribution strategy_ keras_to_tpu_model own_objects graph_set_(sequential|whole_batch) error_raise \
                   (train|test)_on_batch (multi_worker|tpu)_ summary_ gradients check_gradients \
                   op_gradient_rows (model|layer)_(save|export|quantize|move|metric|optimizer) \
                   model_reset_metrics model_load_compiled compile_to_json call_from_json \

@@ -16,6 +16,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "../../device/inference_internal.h"
 #include "../../device/log_internal.h"
 #include "../../tensor/graph_internal.h"
 #include "../model/host_stage_internal.h"
@@ -349,12 +350,21 @@ static CornuStatus check_own_data(const CornuModel *model, const CornuStep *step
                        step->x_count, step->y_count, wanted, model->output_count);
 }
 
+/* The library of `make inference` has no partitioning. */
+static CornuStatus set_whole_batch(CornuGraph *graph)
+{
+    CornuStatus (*const set)(CornuGraph *graph) = CORNU__FULL(cornu_graph_set_whole_batch, NULL);
+    return set ? set(graph)
+               : cornu__fail(CORNU_ERR_UNSUPPORTED, "rows that depend on each other are dealt to "
+                             "several shards by the whole library alone");
+}
+
 static CornuStatus record_step(CornuModel *model, CornuStep *step)
 {
     if (!cornu__model_is_function(model)) CORNU__TRY(share_rows(model, step));
     step->graph = cornu_graph_create(model->device);
     if (!step->graph) return cornu_error_take();
-    if (step->whole_batch) CORNU__TRY(cornu_graph_set_whole_batch(step->graph));
+    if (step->whole_batch) CORNU__TRY(set_whole_batch(step->graph));
     cornu_graph_watch(step->graph, model->debug_nans);
     cornu_graph_set_concurrent(step->graph, step->concurrent);
     CORNU__TRY(make_inputs(model, step));
