@@ -354,6 +354,7 @@ static CornuStatus check_own_data(const CornuModel *model, const CornuStep *step
 static CornuStatus set_whole_batch(CornuGraph *graph)
 {
     CornuStatus (*const set)(CornuGraph *graph) = CORNU__FULL(cornu_graph_set_whole_batch, NULL);
+    if (cornu_device_shards(cornu_graph_device(graph)) == 1) return CORNU_OK;
     return set ? set(graph)
                : cornu__fail(CORNU_ERR_UNSUPPORTED, "rows that depend on each other are dealt to "
                              "several shards by the whole library alone");

@@ -10,7 +10,7 @@ include=$(realpath "$root/build/include")
 library=$programs/libcornu-inference.a
 flags="-O1 -std=c11 -Wall -Wextra -Wpedantic -Werror -I$include"
 
-# Half a percent above what it is on x86-64 with gcc 12: text and data, without debugging information.
+# Half a percent above what it is on x86-64 with gcc 12: text and data, no debugging information.
 most_bytes=1990000
 
 # No limit is known for other processors and compilers.
