@@ -95,6 +95,8 @@ static CornuStatus skip_items(const CornuImageBytes *file, size_t *at, bool impl
             depth--;
         else if (element.length == UNDEFINED)
             depth++;
+        else if (element.length > file->size - *at)   /* pixels within an item */
+            return ends(file, element.tag);
         else
             *at += element.length;
         if (depth > MOST_DEPTH)
