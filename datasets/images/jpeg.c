@@ -28,19 +28,23 @@ static uint8_t *next_marker(uint8_t *at, const uint8_t *end)
     return NULL;
 }
 
-/* Whether a segment is Huffman tables of at most 256 codes and nothing else: of more, the decoder, up
- * to 2.27, writes out of bounds, and where the last table is cut off it reads on after the segment. */
-static bool tables_fit(const uint8_t *at, const uint8_t *end)
+static const char too_many[] = "a Huffman table has more than 256 codes";
+
+/* What is wrong with a segment of Huffman tables, NULL if nothing is: of more than 256 codes the
+ * decoder, up to 2.27, writes out of bounds, and where the last table is cut off it reads on after
+ * the segment. */
+static const char *damage_of_tables(const uint8_t *at, const uint8_t *end)
 {
     enum { LENGTHS = 16 };
     while (at < end) {
         int codes = 0;
-        if (end - at <= LENGTHS) return false;
+        if (end - at <= LENGTHS) return "a Huffman table is cut off";
         for (int i = 1; i <= LENGTHS; i++) codes += at[i];
-        if (codes > 256 || end - at < 1 + LENGTHS + codes) return false;
+        if (codes > 256) return too_many;
+        if (end - at < 1 + LENGTHS + codes) return "a Huffman table is cut off";
         at += 1 + LENGTHS + codes;
     }
-    return true;
+    return NULL;
 }
 
 static bool is_jpeg(const uint8_t *bytes, size_t size)
@@ -64,9 +68,13 @@ static CornuStatus read_segments(const CornuImageBytes *file, bool all, Segments
             return cornu__image_damaged(file, &cornu__jpeg_format, (size_t)(at - first), "marker "
                                         "%02X without a segment", marker);
         const uint8_t *stop = at + (length < left ? length : left);
-        if (marker == TABLES && !tables_fit(at + 2, stop))
-            return cornu__image_damaged(file, &cornu__jpeg_format, (size_t)(at - first),
-                                        "a Huffman table has more than 256 codes, or is cut off");
+        const char    *damage = marker == TABLES ? damage_of_tables(at + 2, stop) : NULL;
+        if (length > left && (all || marker == TABLES) && damage != too_many)
+            return cornu__image_damaged(file, &cornu__jpeg_format, file->size, "the file ends in "
+                                        "the segment of marker %02X", marker);
+        if (damage)
+            return cornu__image_damaged(file, &cornu__jpeg_format, (size_t)(at - first), "%s",
+                                        damage);
         if (marker >= FRAME && marker <= LAST_FRAME && left > COMPONENTS) {
             found->components = at[COMPONENTS];
             if (!all) return CORNU_OK;
@@ -78,9 +86,6 @@ static CornuStatus read_segments(const CornuImageBytes *file, bool all, Segments
             found->orientation = cornu__exif_orientation(at + 8, (size_t)(stop - at) - 8);
         found->scans += marker == SCAN;
         at += stop - at;
-        if (all && length > left)
-            return cornu__image_damaged(file, &cornu__jpeg_format, file->size, "the file ends in "
-                                        "the segment of marker %02X", marker);
         if (marker == SCAN && !next_marker(at, end))
             return cornu__image_damaged(file, &cornu__jpeg_format, file->size, "the file ends in "
                                         "scan %lld, before the marker of its end",

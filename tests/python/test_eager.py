@@ -316,7 +316,7 @@ class Images(unittest.TestCase):
         np.testing.assert_allclose(model.predict(x, verbose=0), x)
 
 
-class Layers(unittest.TestCase):
+class LayersWithoutBatch(unittest.TestCase):
     def test_a_result_need_not_have_the_batch(self):
         class Total(L.Layer):
             def call(self, x):

@@ -164,9 +164,9 @@ for _name, _operation in (("neg", "negative"), ("abs", "absolute"), ("getitem", 
 
 
 # As Keras on JAX converts arrays.
-_NARROWER = {np.dtype("float64"): np.dtype("float32"), np.dtype("int64"): np.dtype("int32"),
+NARROWER = {np.dtype("float64"): np.dtype("float32"), np.dtype("int64"): np.dtype("int32"),
              np.dtype("uint64"): np.dtype("uint32")}
-_NARROWER.update({np.dtype(a): np.dtype(b) for a, b in _WIDER.items() if a != "uint64"})
+NARROWER.update({np.dtype(a): np.dtype(b) for a, b in _WIDER.items() if a != "uint64"})
 
 
 def to_array(value, dtype=None):
@@ -174,12 +174,12 @@ def to_array(value, dtype=None):
     array = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
     if dtype is not None:
         return array.astype(KERAS_NAMES[dtype_number(dtype)], copy=False)
-    if array.dtype in _EXACT and array.dtype not in _NARROWER:
+    if array.dtype in _EXACT and array.dtype not in NARROWER:
         return array
-    if array.dtype not in _NARROWER:
+    if array.dtype not in NARROWER:
         raise TypeError("expected an array of numbers, %s came (%s)"
                         % (array.dtype, users_line()))
-    return array.astype(_NARROWER[array.dtype])
+    return array.astype(NARROWER[array.dtype])
 
 
 def borrowed(array, lent):

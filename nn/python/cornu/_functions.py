@@ -8,14 +8,14 @@ import types
 import numpy as np
 
 from . import _arrays as arrays
-from ._arrays import dtype_number
+from ._arrays import NARROWER, Array, dtype_number, to_array
 from ._described import Described, unique_name
 from ._library import Owned, lib, struct
 from ._nested import Place, filled, mapped
 from ._operators import operate, users_line
 from ._traces import tracing
-from ._values import (_NARROWER, Array, Compiled, Counter, Readable, Recording, Same, Value,
-                      current, record, recorded, state, to_array)
+from ._values import (Compiled, Counter, Readable, Recording, Same, Value, current, record,
+                      recorded, state)
 
 _MOST_RECORDINGS = 64
 _STATIC = (int, float, bool, str, type(None), bytes)
@@ -208,8 +208,8 @@ def _flat(value, key, arrays):
         if kind not in (np.ndarray, Array):
             value = np.asarray(value)
         dtype = value.dtype
-        if dtype in _NARROWER:
-            value, dtype = to_array(value), _NARROWER[dtype]
+        if dtype in NARROWER:
+            value, dtype = to_array(value), NARROWER[dtype]
         arrays.append(value)
         key.append(dtype)
         key.append(value.shape)

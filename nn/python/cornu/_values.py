@@ -12,8 +12,7 @@ import weakref
 
 import numpy as np
 
-from ._arrays import (_NARROWER, KERAS_NAMES, Array, Borrowed, borrowed, dtype_number, shape_of,
-                      to_array)
+from ._arrays import KERAS_NAMES, Array, Borrowed, borrowed, dtype_number, shape_of, to_array
 from ._described import described, plain
 from ._extents import extents_of
 from ._library import Owned, lib, struct
