@@ -214,3 +214,16 @@ void cornu__reader_close(CornuReader *reader)
     for (int i = 0; i < CORNU__WINDOWS; i++) cornu__release(reader->window[i].bytes);
     *reader = (CornuReader){ .inputs = reader->inputs };
 }
+
+CornuReader *cornu__reader_create(CornuInputs *inputs)
+{
+    CornuReader *reader = cornu__allocate(1, sizeof *reader);
+    if (reader) reader->inputs = inputs;
+    return reader;
+}
+
+void cornu__reader_free(CornuReader *reader)
+{
+    if (reader) cornu__reader_close(reader);
+    cornu__release(reader);
+}

@@ -68,4 +68,8 @@ CornuStatus cornu__reader_get(CornuReader *reader, int file, int64_t at, size_t 
 CornuStatus cornu__reader_copy(CornuReader *reader, int file, int64_t at, size_t size, void *to);
 void        cornu__reader_close(CornuReader *reader);
 
+/* One in memory of its own, NULL without that (not pending); freed once, NULL is ignored. */
+CornuReader *cornu__reader_create(CornuInputs *inputs);
+void         cornu__reader_free(CornuReader *reader);
+
 #endif

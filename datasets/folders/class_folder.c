@@ -56,12 +56,12 @@ static const CornuDatasetKind folder_kind = { .name = "class folder", .fetch = f
 
 /* ---- Creation ---- */
 
-static CornuStatus check_config(const CornuClassFolder *config)
+static CornuStatus check_config(const CornuFileKind *kind, const CornuClassFolderConfig *config)
 {
     const char *directory = config->directory;
     if (!directory || !directory[0])
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s folder: .directory is not given",
-                           config->kind->name);
+                           kind->name);
     if (!(config->validation_split >= 0.0 && config->validation_split < 1.0))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .validation_split is %g, expected 0 or more "
                            "and less than 1", directory, config->validation_split);
@@ -76,10 +76,10 @@ static CornuStatus check_config(const CornuClassFolder *config)
     return CORNU_OK;
 }
 
-static CornuStatus list_files(CornuDataset *dataset, const CornuClassFolder *config)
+static CornuStatus list_files(CornuDataset *dataset, const CornuClassFolderConfig *config)
 {
     Folder *folder = dataset->own;
-    CORNU__TRY(cornu__file_list(&folder->list, config->kind, folder->settings, config->directory,
+    CORNU__TRY(cornu__file_list(&folder->list, folder->kind, folder->settings, config->directory,
                                 config->class_names, config->follow_links));
     const int64_t count = folder->list.count;
     if (config->label_mode == CORNU_LABELS_BINARY && folder->list.class_count != 2)
@@ -99,45 +99,48 @@ static CornuStatus list_files(CornuDataset *dataset, const CornuClassFolder *con
     if (dataset->count) return CORNU_OK;
     return cornu__fail(CORNU_ERR_DATA, "%s: the subset has none of the %lld %ss at a "
                        ".validation_split of %g", config->directory, (long long)count,
-                       config->kind->name, config->validation_split);
+                       folder->kind->name, config->validation_split);
 }
 
-static void set_types(CornuDataset *dataset, const CornuClassFolder *config)
+static void set_types(CornuDataset *dataset, CornuType type)
 {
-    const int64_t classes = ((const Folder *)dataset->own)->list.class_count;
+    const Folder *folder = dataset->own;
     dataset->components = 2;
-    dataset->type[0] = config->type;
-    dataset->type[1] = config->label_mode == CORNU_LABELS_INT ? cornu_scalar(CORNU_I32)
-                     : config->label_mode == CORNU_LABELS_BINARY ? cornu_type(CORNU_F32, 1)
-                                                                 : cornu_type(CORNU_F32, classes);
+    dataset->type[0] = type;
+    dataset->type[1] = folder->label_mode == CORNU_LABELS_INT ? cornu_scalar(CORNU_I32)
+                     : folder->label_mode == CORNU_LABELS_BINARY ? cornu_type(CORNU_F32, 1)
+                     : cornu_type(CORNU_F32, folder->list.class_count);
     for (int c = 0; c < 2; c++) dataset->bytes[c] = cornu_type_bytes(dataset->type[c]);
 }
 
-static CornuStatus copy_settings(Folder *folder, const CornuClassFolder *config)
+static CornuStatus copy_settings(Folder *folder, const CornuFileKind *kind, const void *settings)
 {
-    folder->kind = config->kind;
-    folder->label_mode = config->label_mode;
-    folder->settings = cornu__allocate(1, config->kind->settings);
+    folder->kind = kind;
+    folder->settings = cornu__allocate(1, kind->settings);
     if (!folder->settings) return CORNU_ERR_MEMORY;
-    memcpy(folder->settings, config->settings, config->kind->settings);
+    memcpy(folder->settings, settings, kind->settings);
     return CORNU_OK;
 }
 
-CornuDataset *cornu__class_folder(const CornuClassFolder *config)
+CornuDataset *cornu__class_folder(const CornuFileKind *kind, const void *settings, CornuType type,
+                                  const void *members)
 {
-    if (check_config(config)) return cornu__null();
+    CornuClassFolderConfig config;
+    memcpy(&config, members, sizeof config);
+    if (check_config(kind, &config)) return cornu__null();
     CornuDataset *dataset = cornu__allocate(1, sizeof *dataset);
     if (!dataset) return cornu__null();
     atomic_init(&dataset->owners, 1);
     dataset->kind = &folder_kind;
     Folder *folder = dataset->own = cornu__allocate(1, sizeof *folder);
-    if (!folder || copy_settings(folder, config) || list_files(dataset, config)) {
+    if (folder) folder->label_mode = config.label_mode;
+    if (!folder || copy_settings(folder, kind, settings) || list_files(dataset, &config)) {
         cornu_dataset_free(dataset);
         return cornu__null();
     }
-    set_types(dataset, config);
-    cornu__log(CORNU_LOG_INFO, "%s: %lld %ss of %d classes", config->directory,
-               (long long)dataset->count, config->kind->name, folder->list.class_count);
+    set_types(dataset, type);
+    cornu__log(CORNU_LOG_INFO, "%s: %lld %ss of %d classes", config.directory,
+               (long long)dataset->count, kind->name, folder->list.class_count);
     return dataset;
 }
 

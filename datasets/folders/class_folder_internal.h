@@ -5,29 +5,25 @@
 #ifndef CORNU_DATASETS_CLASS_FOLDER_INTERNAL_H
 #define CORNU_DATASETS_CLASS_FOLDER_INTERNAL_H
 
+#include <stddef.h>
+
 #include "../pipeline/dataset.h"
 #include "class_folder.h"
 #include "file_list_internal.h"
 
-/* Fields as in image_folder.h. */
-typedef struct {
-    const CornuFileKind *kind;
-    const void          *settings;    /* of the kind, copied */
-    CornuType            type;        /* of x */
-    const char          *directory;
-    CornuLabelMode       label_mode;
-    const char *const   *class_names;
-    bool                 no_shuffle;
-    uint64_t             seed;
-    double               validation_split;
-    CornuSubset          subset;
-    bool                 follow_links;
-} CornuClassFolder;
+/* Those of the settings that a config has, which lie there as in CornuClassFolderConfig:
+ * CORNU__IS_CLASS_FOLDER checks it. */
+#define CORNU__IS_CLASS_FOLDER(Config)                                             \
+    _Static_assert(offsetof(Config, follow_links) - offsetof(Config, directory) == \
+                   offsetof(CornuClassFolderConfig, follow_links), "the settings of " #Config)
 
-/* NULL and a pending error: CORNU_ERR_DATA if there are no classes or no files, or a named class is
+/* A data set of a kind's files, x of this type. settings, of the kind, are copied; `members`
+ * is the address of the member `directory` of a config.
+ * NULL and a pending error: CORNU_ERR_DATA if there are no classes or no files, or a named class is
  * missing; CORNU_ERR_FILE if a folder cannot be read; CORNU_ERR_FORMAT, naming the files, if some
  * cannot be read; CORNU_ERR_ARGUMENT for settings out of range. */
-CornuDataset *cornu__class_folder(const CornuClassFolder *config);
+CornuDataset *cornu__class_folder(const CornuFileKind *kind, const void *settings, CornuType type,
+                                  const void *members);
 
 /* The names of the classes of a data set of this kind, or one derived from it, *count of them; NULL
  * for others. Likewise the path of element i of the original order. */

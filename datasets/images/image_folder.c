@@ -54,6 +54,8 @@ static CornuStatus check_config(const CornuImageFolderConfig *config)
     return CORNU_OK;
 }
 
+CORNU__IS_CLASS_FOLDER(CornuImageFolderConfig);
+
 CornuDataset *cornu_image_folder_from(const CornuImageFolderConfig *config)
 {
     static const int channels[] = { [CORNU_COLOR_RGB] = 3, [CORNU_COLOR_GRAYSCALE] = 1,
@@ -61,20 +63,11 @@ CornuDataset *cornu_image_folder_from(const CornuImageFolderConfig *config)
     if (cornu__refused() || check_config(config)) return cornu__null();
     const int64_t *size = config->image_size;
     const int64_t  height = size[0] ? size[0] : 256, width = size[1] ? size[1] : height;
-    return cornu__class_folder(&(CornuClassFolder){
-        .kind = &images,
-        .settings = &(Settings){ config->interpolation, config->crop_to_aspect_ratio },
-        .type = cornu_type(config->full_depth ? CORNU_F32 : CORNU_U8, height, width,
-                           channels[config->color_mode]),
-        .directory = config->directory,
-        .label_mode = config->label_mode,
-        .class_names = config->class_names,
-        .no_shuffle = config->no_shuffle,
-        .seed = config->seed,
-        .validation_split = config->validation_split,
-        .subset = config->subset,
-        .follow_links = config->follow_links,
-    });
+    return cornu__class_folder(
+        &images, &(Settings){ config->interpolation, config->crop_to_aspect_ratio },
+        cornu_type(config->full_depth ? CORNU_F32 : CORNU_U8, height, width,
+                   channels[config->color_mode]),
+        &config->directory);
 }
 
 const char *const *cornu_image_folder_class_names(const CornuDataset *dataset, int *count)

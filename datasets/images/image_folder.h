@@ -29,20 +29,10 @@ typedef enum { CORNU_COLOR_RGB, CORNU_COLOR_GRAYSCALE, CORNU_COLOR_RGBA } CornuC
 
 typedef struct {
     char               unset;
-    const char        *directory;        /* required */
-    CornuLabelMode     label_mode;
-    const char *const *class_names;      /* folders, NULL-terminated, in the order of their
-                                            indices; default all, in byte order */
+    CORNU_CLASS_FOLDER_MEMBERS;          /* .directory is required */
     CornuColorMode     color_mode;
     int64_t            image_size[2];    /* {height, width}; {n} is square; default {256, 256} */
-    bool               no_shuffle;       /* class by class, files sorted by path; else in a random
-                                            order by the seed, which is not Keras' */
-    uint64_t           seed;
-    double             validation_split; /* 0 to 1: the fraction for validation, the last files in
-                                            the order; both subsets need the same seed */
-    CornuSubset        subset;           /* required with a split, else not allowed */
     CornuImageInterpolation interpolation;
-    bool               follow_links;     /* descend into linked folders */
     bool               crop_to_aspect_ratio; /* else images of another shape are distorted */
     bool               full_depth;       /* x f32, the numbers of the files; else u8 */
 } CornuImageFolderConfig;

@@ -41,38 +41,30 @@ static CornuStatus count_values(CornuFields list, CornuProtobufKind kind, int64_
     }
 }
 
-static CornuStatus store_floats(CornuFields list, int64_t most, CornuDtype dtype, void *to)
+static CornuStatus store_number(CornuProtobufKind kind, CornuDtype dtype, uint64_t bits, void *to,
+                                int64_t i)
 {
-    CornuProtobufField field;
-    CornuFields        values;
-    bool               more;
-    for (int64_t i = 0; i < most;) {
-        CORNU__TRY(next_values(&list, CORNU_PROTOBUF_FIXED32, &values, &field, &more));
-        if (!more) break;
-        const bool alone = field.kind == CORNU_PROTOBUF_FIXED32;
-        uint64_t   bits = field.bits;
-        while (i < most && (alone || cornu__next_number(&values, CORNU_PROTOBUF_FIXED32, &bits))) {
-            const float value = cornu__float_of(bits);
-            if (dtype == CORNU_F64) ((double *)to)[i++] = value;
-            else ((float *)to)[i++] = value;
-            if (alone) break;
-        }
-    }
+    if (kind != CORNU_PROTOBUF_FIXED32)
+        return cornu__feature_integer(dtype, (int64_t)bits, to, i);
+    if (dtype == CORNU_F64) ((double *)to)[i] = cornu__float_of(bits);
+    else ((float *)to)[i] = cornu__float_of(bits);
     return CORNU_OK;
 }
 
-static CornuStatus store_integers(CornuFields list, int64_t most, CornuDtype dtype, void *to)
+/* The first numbers of a list of this kind, at most `most`. */
+static CornuStatus store_values(CornuFields list, CornuProtobufKind kind, int64_t most,
+                                CornuDtype dtype, void *to)
 {
     CornuProtobufField field;
     CornuFields        values;
     bool               more;
     for (int64_t i = 0; i < most;) {
-        CORNU__TRY(next_values(&list, CORNU_PROTOBUF_VARINT, &values, &field, &more));
+        CORNU__TRY(next_values(&list, kind, &values, &field, &more));
         if (!more) break;
-        const bool alone = field.kind == CORNU_PROTOBUF_VARINT;
+        const bool alone = field.kind == kind;
         uint64_t   bits = field.bits;
-        while (i < most && (alone || cornu__next_number(&values, CORNU_PROTOBUF_VARINT, &bits))) {
-            CORNU__TRY(cornu__feature_integer(dtype, (int64_t)bits, to, i++));
+        while (i < most && (alone || cornu__next_number(&values, kind, &bits))) {
+            CORNU__TRY(store_number(kind, dtype, bits, to, i++));
             if (alone) break;
         }
     }
@@ -86,14 +78,13 @@ static CornuStatus store_numbers(const CornuFeatureRow *row, int kind, CornuFiel
     const bool       floats = cornu_dtype_is_float(dtype);
     const int        wanted = floats ? CORNU__FLOAT_LIST : CORNU__INT64_LIST;
     int64_t          count, fitting;
+    const CornuProtobufKind each = floats ? CORNU_PROTOBUF_FIXED32 : CORNU_PROTOBUF_VARINT;
     if (kind != wanted)
         return cornu__fail(CORNU_ERR_FORMAT, "is %s, expected %s for %s", lists[kind],
                            lists[wanted], cornu_dtype_name(dtype));
-    CORNU__TRY(count_values(list, floats ? CORNU_PROTOBUF_FIXED32 : CORNU_PROTOBUF_VARINT,
-                            &count));
+    CORNU__TRY(count_values(list, each, &count));
     CORNU__TRY(cornu__feature_fits(row, count, &fitting));
-    CORNU__TRY(floats ? store_floats(list, fitting, dtype, to)
-                      : store_integers(list, fitting, dtype, to));
+    CORNU__TRY(store_values(list, each, fitting, dtype, to));
     *used = 0;
     if (row->feature.kind == CORNU_FEATURE_VAR && fitting)
         *used = fitting / (cornu_type_count(row->type) / row->type.shape.extent[0]);

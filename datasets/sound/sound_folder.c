@@ -46,6 +46,8 @@ static const CornuFileKind sounds = {
     .settings = sizeof(Settings),
 };
 
+CORNU__IS_CLASS_FOLDER(CornuSoundFolderConfig);
+
 CornuDataset *cornu_sound_folder_from(const CornuSoundFolderConfig *config)
 {
     if (cornu__refused()) return NULL;
@@ -57,19 +59,9 @@ CornuDataset *cornu_sound_folder_from(const CornuSoundFolderConfig *config)
                                 config->directory ? config->directory : "sound folder",
                                 (long long)config->samples, (long long)channels,
                                 (long long)config->sampling_rate, CORNU_MAX_FOLDER_SAMPLES);
-    return cornu__class_folder(&(CornuClassFolder){
-        .kind = &sounds,
-        .settings = &(Settings){ config->sampling_rate },
-        .type = cornu_type(CORNU_F32, config->samples, channels),
-        .directory = config->directory,
-        .label_mode = config->label_mode,
-        .class_names = config->class_names,
-        .no_shuffle = config->no_shuffle,
-        .seed = config->seed,
-        .validation_split = config->validation_split,
-        .subset = config->subset,
-        .follow_links = config->follow_links,
-    });
+    return cornu__class_folder(&sounds, &(Settings){ config->sampling_rate },
+                               cornu_type(CORNU_F32, config->samples, channels),
+                               &config->directory);
 }
 
 const char *const *cornu_sound_folder_class_names(const CornuDataset *dataset, int *count)

@@ -24,21 +24,11 @@ extern "C" {
 
 typedef struct {
     char               unset;
-    const char        *directory;        /* required */
+    CORNU_CLASS_FOLDER_MEMBERS;          /* .directory is required */
     int64_t            samples;          /* required: longer sounds are cut at their end, shorter
                                             ones continued by zeros */
     int                channels;         /* 1, the default, is the mean of the file's; or 2 */
     int64_t            sampling_rate;    /* of all files; default that of the first one */
-    CornuLabelMode     label_mode;
-    const char *const *class_names;      /* folders, NULL-terminated, in the order of their
-                                            indices; default all, in byte order */
-    bool               no_shuffle;       /* class by class, files sorted by path; else in a random
-                                            order by the seed, which is not Keras' */
-    uint64_t           seed;
-    double             validation_split; /* 0 to 1: the fraction for validation, the last files in
-                                            the order; both subsets need the same seed */
-    CornuSubset        subset;           /* required with a split, else not allowed */
-    bool               follow_links;     /* descend into linked folders */
 } CornuSoundFolderConfig;
 
 enum { CORNU_MAX_FOLDER_SAMPLES = 1 << 28 };

@@ -35,17 +35,11 @@ static CornuStatus samples_fetch(CornuStage *stage, CornuSample at, void *const 
 
 static CornuStatus samples_open(CornuStage *stage)
 {
-    CornuReader *reader = stage->own = cornu__allocate(1, sizeof *reader);
-    if (!reader) return CORNU_ERR_MEMORY;
-    reader->inputs = ((const CornuTar *)stage->dataset->own)->inputs;
-    return CORNU_OK;
+    stage->own = cornu__reader_create(((const CornuTar *)stage->dataset->own)->inputs);
+    return stage->own ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-static void samples_close(CornuStage *stage)
-{
-    if (stage->own) cornu__reader_close(stage->own);
-    cornu__release(stage->own);
-}
+static void samples_close(CornuStage *stage) { cornu__reader_free(stage->own); }
 
 static void samples_free(CornuDataset *dataset)
 {

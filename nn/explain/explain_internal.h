@@ -220,4 +220,7 @@ void    cornu__explain_exchanges_line(const CornuExplainExchanges *e,
 void    cornu__explain_exchanges_print(const CornuExplainExchanges *e, FILE *to);
 json_t *cornu__explain_exchanges_json(const CornuExplainExchanges *e);
 
+/* Everything, as cornu_explanation_to_json has it; NULL without memory. The caller owns it. */
+json_t *cornu__explain_json(const CornuExplanation *e);
+
 #endif

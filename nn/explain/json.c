@@ -225,12 +225,16 @@ static json_t *describe_explanation(const CornuExplanation *e)
     return NULL;
 }
 
+json_t *cornu__explain_json(const CornuExplanation *e)
+{
+    return e->config.pipeline ? cornu__explain_pipeline_json(e) : describe_explanation(e);
+}
+
 char *cornu_explanation_to_json(const CornuExplanation *explanation)
 {
     CORNU__NEED_TO_MAKE(explanation);
     if (cornu__refused()) return NULL;
-    json_t *all = explanation->config.pipeline ? cornu__explain_pipeline_json(explanation)
-                                               : describe_explanation(explanation);
+    json_t *all = cornu__explain_json(explanation);
     char   *text = all ? json_dumps(all, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(all);
     if (text) return text;

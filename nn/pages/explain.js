@@ -1,7 +1,6 @@
 /* What a step is on a device: nn/pages/explain_page.c writes its data, which are those of
  * `cornu explain --json`, and the TPU's figures. mxu.js shows a product within the MXU. */
 
-const page = document.getElementById("page");
 const all = data.explanation, profile = data.profile;
 const steps = all.steps.map((step, index) => ({ ...step, index }));
 const own = all.modelled[0] ?? null;
@@ -18,11 +17,6 @@ const whole = value => Math.round(value).toLocaleString("en");
 const called = step => (step.layer ? step.layer + ": " : "") + step.name;
 
 /* ---- Head ---- */
-
-function tile(name, value, note) {
-    return element("div", { class: "tile" }, element("span", { class: "faint" }, name),
-                   element("b", {}, value), element("span", { class: "faint" }, note));
-}
 
 function head() {
     const tiles = [];

@@ -1,12 +1,7 @@
 #include "explain_page.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "../formats/json_internal.h"
+#include "../explain/explain_internal.h"
 #include "page_internal.h"
-
-enum { DEPTH = 32 };   /* of the explanation's JSON, which has fewer levels */
 
 /* What the page computes with of the TPU, of one replica; null without one. */
 static json_t *describe_profile(const CornuTpuModel *model)
@@ -28,11 +23,7 @@ CornuStatus cornu_explanation_save_page(const CornuExplanation *explanation, con
     CORNU__NEED(path);
     if (!cornu_explanation_executable(explanation))
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: an explanation of stages has no page", path);
-    char *text = cornu_explanation_to_json(explanation);
-    if (!text) return cornu_error_status();
-    json_t *all = cornu__json_parse(text, strlen(text), DEPTH);
-    json_t *profile = describe_profile(cornu_explanation_model(explanation));
-    free(text);
-    return cornu__page_write(path, "explain.html",
-                             json_pack("{s:o, s:o}", "explanation", all, "profile", profile));
+    json_t *data = json_pack("{s:o, s:o}", "explanation", cornu__explain_json(explanation),
+                             "profile", describe_profile(cornu_explanation_model(explanation)));
+    return cornu__page_write(path, (const char *const[]){ "explain.js", "mxu.js", NULL }, data);
 }

@@ -9,12 +9,19 @@
 #include "../formats/base64_internal.h"
 #include "../formats/png_internal.h"
 
+/* The part of a name of so many bytes; NULL if there is none. */
 static const CornuPagePart *find_part(const char *name, size_t length)
 {
     const CornuPagePart *part = cornu__page_parts;
     while (part->name && (strlen(part->name) != length || strncmp(part->name, name, length) != 0))
         part++;
     return part->name ? part : NULL;
+}
+
+static void write_part(FILE *stream, const char *name, size_t length)
+{
+    const CornuPagePart *part = find_part(name, length);
+    fwrite(part->bytes, 1, part->size, stream);
 }
 
 /* JSON within a script element, whose text "</script" or "<!--" in a string would end or change:
@@ -30,34 +37,36 @@ static CornuStatus write_data(FILE *stream, const json_t *data)
     return CORNU_OK;
 }
 
-/* The template with its parts, in which nothing is replaced. */
-static CornuStatus write_template(FILE *stream, const CornuPagePart *page, const json_t *data)
+/* page.html has no other braces. */
+static CornuStatus write_page(FILE *stream, const char *const *scripts, const json_t *data)
 {
-    const char *at = (const char *)page->bytes, *const end = at + page->size;
-    while (at < end) {
-        const char *open = at;
-        while (open + 1 < end && (open[0] != '{' || open[1] != '{')) open++;
-        if (open + 1 >= end) open = end;
+    static const char    at_scripts[] = "scripts", at_data[] = "data";
+    const CornuPagePart *page = find_part("page.html", strlen("page.html"));
+    const char          *at = (const char *)page->bytes, *const end = at + page->size;
+    for (const char *open; (open = memchr(at, '{', (size_t)(end - at)));) {
+        const char  *name = open + 2, *close = memchr(name, '}', (size_t)(end - name));
+        const size_t length = (size_t)(close - name);
         fwrite(at, 1, (size_t)(open - at), stream);
-        if (open == end) break;
-        const char *name = open + 2, *close = name;
-        while (close < end && *close != '}') close++;
-        const CornuPagePart *part = find_part(name, (size_t)(close - name));
-        if (part) fwrite(part->bytes, 1, part->size, stream);
-        else CORNU__TRY(write_data(stream, data));
+        if (length == sizeof at_data - 1 && !memcmp(name, at_data, length))
+            CORNU__TRY(write_data(stream, data));
+        else if (length == sizeof at_scripts - 1 && !memcmp(name, at_scripts, length))
+            for (int i = 0; scripts[i]; i++) write_part(stream, scripts[i], strlen(scripts[i]));
+        else
+            write_part(stream, name, length);
         at = close + 2;
     }
+    fwrite(at, 1, (size_t)(end - at), stream);
     return CORNU_OK;
 }
 
-CornuStatus cornu__page_write(const char *path, const char *template, json_t *data)
+CornuStatus cornu__page_write(const char *path, const char *const *scripts, json_t *data)
 {
     if (!data) return cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for the page, or a name in it "
                                   "is not UTF-8", path);
     CornuNewFile file;
     CornuStatus  status = cornu__file_create(&file, path);
     if (!status) {
-        status = write_template(file.stream, find_part(template, strlen(template)), data);
+        status = write_page(file.stream, scripts, data);
         if (status) cornu__file_abandon(&file);
         else status = cornu__file_commit(&file);
     }

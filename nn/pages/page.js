@@ -2,6 +2,7 @@
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);
+const page = document.getElementById("page");
 
 /* An element with attributes and children; texts are text, never markup. */
 function element(name, attributes = {}, ...children) {
@@ -120,6 +121,12 @@ function lineChart({ title, label, x, xName, series, marked, reason }) {
     show(place);
     cursor.setAttribute("visibility", "hidden");
     return element("figure", {}, svg, caption);
+}
+
+/* A number of the page's head, between its name and what is said of it. */
+function tile(name, value, note) {
+    return element("div", { class: "tile" }, element("span", { class: "faint" }, name),
+                   element("b", {}, value), element("span", { class: "faint" }, note));
 }
 
 function section(title, ...children) {

@@ -1,8 +1,8 @@
 /*
  * Pages for browsers: one file that needs no network.
  *
- * A page is a template of this folder, such as report.html, in which {{NAME}} stands for the part
- * of that name, another file of this folder, and {{data}} for the page's data as JSON. The parts
+ * All pages are page.html, in which {{NAME}} stands for the part of that name, another file of this
+ * folder, {{scripts}} for the scripts of a page's own, and {{data}} for its data as JSON. The parts
  * are in the library (pages.mk). What a page shows its scripts make of the data.
  */
 #ifndef CORNU_NN_PAGE_INTERNAL_H
@@ -22,9 +22,10 @@ typedef struct {
 
 extern const CornuPagePart cornu__page_parts[];   /* up to one without a name */
 
-/* Writes the page of a template with these data, whole or not at all. Takes `data`; NULL, as after
- * a json_pack that failed, is CORNU_ERR_MEMORY. CORNU_ERR_FILE if the file cannot be written. */
-CornuStatus cornu__page_write(const char *path, const char *template, json_t *data);
+/* Writes the page of these scripts, NULL-terminated names of parts, and data, whole or not at all.
+ * Takes `data`; NULL, as after a json_pack that failed, is CORNU_ERR_MEMORY. CORNU_ERR_FILE if the
+ * file cannot be written. */
+CornuStatus cornu__page_write(const char *path, const char *const *scripts, json_t *data);
 
 /* Pixels (height, width, channels), 1 or 3 channels, as a URL of a PNG for data; NULL if out of
  * memory. */

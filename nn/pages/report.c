@@ -187,7 +187,8 @@ static CornuStatus write_page(Report *self, CornuModel *model)
         "run", describe_run(self, model, weights), "epochs",
         describe_epochs(self, model->training->history), "model", describe_model(model),
         "classes", or_null(self->classes), "filters", or_null(self->filters));
-    return cornu__page_write(self->config.filename, "report.html", data);
+    return cornu__page_write(self->config.filename, (const char *const[]){ "report.js", NULL },
+                             data);
 }
 
 /* ---- Hooks ---- */
@@ -197,7 +198,8 @@ static CornuStatus report_train_begin(CornuCallback *base, CornuModel *model, co
     Report      *self = (Report *)base;
     const time_t now = time(NULL);
     struct tm    parts;
-    (void)model, (void)logs;
+    (void)logs;
+    if (self->config.x.data) CORNU__TRY(cornu__report_check(model));
     strftime(self->started, sizeof self->started, "%Y-%m-%d %H:%M:%S %z",
              localtime_r(&now, &parts));
     if (cornu__output_writes()) cornu__log(CORNU_LOG_INFO, "writing %s", self->config.filename);

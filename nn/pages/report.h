@@ -12,7 +12,8 @@
  * Times say whether they are of a native or an emulated device.
  *
  * It is written after every epoch, whole or not at all: after a kill the file is that of the last
- * epoch that ended. The classes are predicted when the training ends. Of several processes rank 0
+ * epoch that ended. The classes are predicted when the training ends; a model of less than 2 or
+ * more than 100, with .x, is refused when it begins (CORNU_ERR_SHAPE). Of several processes rank 0
  * writes.
  */
 #ifndef CORNU_NN_PAGES_REPORT_H

@@ -1,6 +1,5 @@
 /* The report of a training: nn/pages/report.c writes its data. */
 
-const page = document.getElementById("page");
 const epochs = data.epochs;
 const names = [...new Set(epochs.flatMap(epoch => Object.keys(epoch.logs)))];
 const log = name => epochs.map(epoch => epoch.logs[name] ?? null);
@@ -21,11 +20,6 @@ function best(name) {
 /* ---- Head ---- */
 
 const monitor = ["val_accuracy", "val_loss", "accuracy", "loss"].find(name => names.includes(name));
-
-function tile(name, value, note) {
-    return element("div", { class: "tile" }, element("span", { class: "faint" }, name),
-                   element("b", {}, value), element("span", { class: "faint" }, note));
-}
 
 function head() {
     const done = data.ended ? `ended after ${epochs.length} of ${data.planned} epochs`

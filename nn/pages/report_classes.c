@@ -191,17 +191,21 @@ static CornuStatus describe_classes(CornuModel *model, const CornuReportConfig *
     return *made ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
+CornuStatus cornu__report_check(const CornuModel *model)
+{
+    const CornuShape shape = cornu_model_output_shape(model);
+    CornuText        text;
+    if (shape.rank == 2 && shape.extent[1] >= 2 && shape.extent[1] <= MOST_CLASSES) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "report: .x of a model with the output %s, expected "
+                       "(B, classes) with 2 to %d classes", cornu_shape_print(&text, shape),
+                       MOST_CLASSES);
+}
+
 CornuStatus cornu__report_classes(CornuModel *model, const CornuReportConfig *config,
                                   json_t **made)
 {
-    const CornuShape shape = cornu_model_output_shape(model);
-    const int64_t    rows = config->x.type.shape.extent[0];
-    const int64_t    classes = shape.rank == 2 ? shape.extent[1] : 0;
-    CornuText        text;
-    if (classes < 2 || classes > MOST_CLASSES)
-        return cornu__fail(CORNU_ERR_SHAPE, "report: .x of a model with the output %s, expected "
-                           "(B, classes) with 2 to %d classes",
-                           cornu_shape_print(&text, shape), MOST_CLASSES);
+    const int64_t     rows = config->x.type.shape.extent[0];
+    const int64_t     classes = cornu_model_output_shape(model).extent[1];
     const CornuType   table = cornu_type(CORNU_I64, classes, classes);
     const CornuArray  predictions = cornu_array_from(
         cornu__allocate((size_t)rows, (size_t)classes * sizeof(float)),

@@ -7,6 +7,9 @@
 
 #include "../model/model.h"
 
+/* CORNU_ERR_SHAPE for a model whose classes a report does not show, before it is trained. */
+CornuStatus cornu__report_check(const CornuModel *model);
+
 /*
  * Predicts .x of the config and sets *classes, a new reference:
  *

@@ -1,17 +1,7 @@
 # The page of an explanation in a browser: headless Chromium, if it is installed.
+. tests/browser.sh
 . tests/checks.sh
-browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
-    skip_all 4 "no browser: make deps-browser"
-
-# shown PAGE SCRIPT: the page's elements after its scripts and this one have run.
-shown() {
-    cp "$1" page.html
-    printf '<script>%s</script>\n' "$2" >> page.html
-    timeout 120 "$browser" --headless --no-sandbox --disable-gpu --enable-logging=stderr \
-        --virtual-time-budget=5000 --dump-dom "file://$PWD/page.html" > dom 2> log
-    grep CONSOLE log > console
-    [ -s dom ] && [ ! -s console ]
-}
+[ -n "$browser" ] || skip_all 4 "no browser: make deps-browser"
 
 "$programs/cornu" explain mnist_cnn --device tpu:v3-8 --batch-size 64 --steps 1 --page tpu.html \
     --json tpu.json >out 2>err || { cat err; exit 1; }

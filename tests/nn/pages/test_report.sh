@@ -1,30 +1,20 @@
 # The page of a report in a browser: headless Chromium, if it is installed.
+. tests/browser.sh
 . tests/checks.sh
-browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
-    skip_all 4 "no browser: make deps-browser"
+[ -n "$browser" ] || skip_all 4 "no browser: make deps-browser"
 
 "$programs/cornu" train mnist_convnet --data synthetic --limit 300 --epochs 2 --seed 3 --verbose 0 \
     --report report.html --history run.json >out 2>err || { cat err; exit 1; }
 
-# shown SCRIPT: the page's elements after its scripts and this one have run; "console" has errors.
-shown() {
-    cp report.html page.html
-    printf '<script>%s</script>\n' "$1" >> page.html
-    timeout 120 "$browser" --headless --no-sandbox --disable-gpu --enable-logging=stderr \
-        --virtual-time-budget=5000 --dump-dom "file://$PWD/page.html" > dom 2> log
-    grep CONSOLE log > console
-    [ -s dom ]
-}
-
 draws() {
-    shown '' && [ ! -s console ] && grep -q '<h2>Curves</h2>' dom &&
+    shown report.html '' && grep -q '<h2>Curves</h2>' dom &&
         grep -q '<h2>Classes</h2>' dom &&
         grep -q '<h2>Filters' dom && grep -q '<h2>Run</h2>' dom && grep -q -- '--data synthetic' dom
 }
 check "all parts are drawn, without a message of the console" draws
 
 values() { # the last loss in the history, to four digits as the page rounds it
-    shown '' || return 1
+    shown report.html '' || return 1
     loss=$(sed -n 's/.*"loss": \([0-9.e-]*\),.*/\1/p' run.json | sed -n 2p)
     [ -n "$loss" ] && grep -q "training $(printf '%.4g' "$loss")[,;<]" dom
 }
@@ -44,7 +34,7 @@ const wrong = all.filter((button, i) => {
         || images.length !== Math.min(count, 12) || images.some((src, at) => src !== expected[at]);
 });
 document.body.append("cells " + all.length + ", wrong " + wrong.length);'
-cells() { shown "$clicks" && [ ! -s console ] && grep -q 'cells 100, wrong 0' dom; }
+cells() { shown report.html "$clicks" && grep -q 'cells 100, wrong 0' dom; }
 check "a cell opens the samples in it" cells
 
 # Every control has a name, every picture a text, and the arrow keys move along a curve.
@@ -56,7 +46,7 @@ const first = svg.parentNode.querySelector("figcaption").textContent;
 svg.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
 const second = svg.parentNode.querySelector("figcaption").textContent;
 document.body.append("unnamed " + unnamed + ", " + first.slice(0, 7) + ", " + second.slice(0, 7));'
-keys() { shown "$named" && grep -q 'unnamed 0, epoch 1, epoch 2' dom; }
+keys() { shown report.html "$named" && grep -q 'unnamed 0, epoch 1, epoch 2' dom; }
 check "controls have names and curves follow the keys" keys
 
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -156,35 +156,31 @@ class Dataset:
             count = 0 if count < needed else (count - needed) // shift + 1
         return self._derived(iterate, count)
 
-    def batch(self, batch_size, drop_remainder=False, num_parallel_calls=None):
-        """Elements of batch_size rows each; the last has the rest."""
+    def _batched(self, size, drop_remainder, make):
+        """Elements that make(rows) makes of `size` elements each; the last of the rest."""
         def iterate():
             rest = iter(self)
             while True:
-                rows = list(itertools.islice(rest, batch_size))
-                if not rows or (drop_remainder and len(rows) < batch_size):
+                rows = list(itertools.islice(rest, size))
+                if not rows or (drop_remainder and len(rows) < size):
                     return
-                yield tree.map_structure(lambda *leaves: _stacked(leaves), *rows)
+                yield make(rows)
         count = self._count
         if count is not None:
-            count = count // batch_size if drop_remainder else -(-count // batch_size)
+            count = count // size if drop_remainder else -(-count // size)
         return self._derived(iterate, count)
+
+    def batch(self, batch_size, drop_remainder=False, num_parallel_calls=None):
+        """Elements of batch_size rows each; the last has the rest."""
+        return self._batched(batch_size, drop_remainder, lambda rows: tree.map_structure(
+            lambda *leaves: _stacked(leaves), *rows))
 
     def padded_batch(self, batch_size, padded_shapes=None, padding_values=None,
                      drop_remainder=False):
         """Batches whose arrays are padded to the longest of the batch, or to padded_shapes, where
         None and -1 are the longest."""
-        def iterate():
-            rest = iter(self)
-            while True:
-                rows = list(itertools.islice(rest, batch_size))
-                if not rows or (drop_remainder and len(rows) < batch_size):
-                    return
-                yield _padded(rows, padded_shapes, padding_values)
-        count = self._count
-        if count is not None:
-            count = count // batch_size if drop_remainder else -(-count // batch_size)
-        return self._derived(iterate, count)
+        return self._batched(batch_size, drop_remainder,
+                             lambda rows: _padded(rows, padded_shapes, padding_values))
 
     def bucket_by_sequence_length(self, element_length_func, bucket_boundaries, bucket_batch_sizes,
                                   padded_shapes=None, padding_values=None,
