@@ -9,7 +9,7 @@ import unittest
 import numpy as np
 
 import cornu
-from cornu._described import described, snake_case
+from cornu._binding.described import described, snake_case
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 with open(os.path.join(ROOT, "tests", "golden", "signatures", "signatures.json")) as _file:

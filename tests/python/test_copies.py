@@ -10,8 +10,8 @@ import numpy as np
 
 import cornu
 from cornu import layers as L
-from cornu._described import described
-from cornu._spelling import spelt
+from cornu._binding.described import described
+from cornu._binding.spelling import spelt
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.random((16, 2)).astype(np.float32), np.arange(16) % 3

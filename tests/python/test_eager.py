@@ -85,19 +85,19 @@ class Operations(unittest.TestCase):
         x = np.ones(3, np.float32)
         for i in range(3):
             np.testing.assert_allclose(ops.multiply(x, i + 0.5), x * (i + 0.5))
-        from cornu._values import state
+        from cornu._tensors.values import state
         self.assertEqual(len([key for key in state.kept if key[0] == "multiply" and
                               (3,) in key and () in key]), 1)
 
     def test_the_oldest_are_dropped(self):
-        from cornu import _values
-        usual, _values._MOST_KEPT = _values._MOST_KEPT, 8
+        from cornu._tensors import values
+        usual, values._MOST_KEPT = values._MOST_KEPT, 8
         try:
             for n in range(20):
                 ops.square(np.ones(n + 1, np.float32))
-            self.assertLessEqual(len(_values.state.kept), 8)
+            self.assertLessEqual(len(values.state.kept), 8)
         finally:
-            _values._MOST_KEPT = usual
+            values._MOST_KEPT = usual
 
     def test_threads(self):
         found = []

@@ -9,7 +9,7 @@ import unittest
 import numpy as np
 
 import cornu
-import cornu._files
+import cornu._models.files
 
 import own_programs
 
@@ -141,8 +141,8 @@ class Keras(unittest.TestCase):
     def test_without_hdf5_weights_go_as_arrays(self):
         theirs = build(self.keras)
         x, _ = self.data()
-        ours = cornu._files._from_keras_by_arrays(theirs)
-        back = cornu._files._to_keras_by_arrays(ours)
+        ours = cornu._models.files._from_keras_by_arrays(theirs)
+        back = cornu._models.files._to_keras_by_arrays(ours)
         for a, b, c in zip(ours.predict(x, verbose=0), theirs.predict(x, verbose=0),
                            back.predict(x, verbose=0)):
             np.testing.assert_allclose(a, b, atol=1e-5)

@@ -9,8 +9,8 @@ import unittest
 import numpy as np
 
 import cornu
-from cornu._arrays import Borrowed
-from cornu._library import lib, struct
+from cornu._binding.arrays import Borrowed
+from cornu._binding.library import lib, struct
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 

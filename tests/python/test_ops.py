@@ -8,7 +8,7 @@ import unittest
 import numpy as np
 
 import cornu
-from cornu._described import described
+from cornu._binding.described import described
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 with open(os.path.join(ROOT, "tests", "golden", "operations", "operations.json")) as _file:

@@ -188,10 +188,10 @@ class Settings(unittest.TestCase):
         self.assertTrue(cornu.utils.is_interactive_logging_enabled())
         cornu.utils.disable_interactive_logging()
         try:
-            self.assertEqual(cornu._training._verbose("auto"), cornu._training._verbose(0))
+            self.assertEqual(cornu._models.training._verbose("auto"), cornu._models.training._verbose(0))
         finally:
             cornu.utils.enable_interactive_logging()
-        self.assertNotEqual(cornu._training._verbose("auto"), cornu._training._verbose(0))
+        self.assertNotEqual(cornu._models.training._verbose("auto"), cornu._models.training._verbose(0))
 
     def test_policies(self):
         policy = cornu.mixed_precision.Policy("mixed_bfloat16")

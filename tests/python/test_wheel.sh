@@ -64,8 +64,8 @@ trains() {
 }
 check "the lines of README.md train a network" trains
 own() {
-    env/bin/python -c 'import os, sys, cornu._library as l; sys.exit(not os.path.dirname(
-l.__file__) == os.path.dirname(l.lib.path))' >out 2>err
+    env/bin/python -c 'import os, sys, cornu; from cornu._binding.library import lib; sys.exit(not os.path.dirname(
+cornu.__file__) == os.path.dirname(lib.path))' >out 2>err
 }
 check "the library is the wheel's" own
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -17,14 +17,14 @@ from . import (activations, applications, backend, callbacks, config, constraint
                datasets, distribution, dtype_policies, errors, initializers, layers, losses, metrics,
                mixed_precision, models, ops, optimizers, preprocessing, random, regularizers,
                saving, tree, utils)
-from ._compile_to_c import compile_to_c
-from ._explain import explain
-from ._functions import GradientTape, Variable, function, gradients
-from ._library import lib as _lib
-from ._remat import RematScope, remat
-from ._stateless import grad, value_and_grad
+from ._models.compile_to_c import compile_to_c
+from ._models.explain import explain
+from ._tensors.functions import GradientTape, Variable, function, gradients
+from ._binding.library import lib as _lib
+from ._tensors.remat import RematScope, remat
+from ._tensors.stateless import grad, value_and_grad
 from ._surface.missing import coverage, getter as _getter
-from ._symbols import Tensor, input_tensor as Input
+from ._tensors.symbols import Tensor, input_tensor as Input
 from ._tensorflow import connect_imported
 from .devices import Device
 from .dtype_policies import DTypePolicy, FloatDTypePolicy

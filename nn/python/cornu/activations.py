@@ -1,8 +1,8 @@
 """Keras' activations, for arguments: activation=cornu.activations.relu, or just "relu"."""
 
 from . import layers
-from ._described import described
-from ._operators import operate
+from ._binding.described import described
+from ._tensors.operators import operate
 from ._surface.missing import add_aliases, getter
 
 

@@ -1,8 +1,8 @@
 """Keras' keras.backend: what programs ask of it."""
 
-from ._described import next_count
+from ._binding.described import next_count
 from ._surface.missing import getter
-from ._symbols import Tensor
+from ._tensors.symbols import Tensor
 from .config import (backend, epsilon, floatx, image_data_format, set_epsilon, set_floatx,
                      set_image_data_format)
 from .utils import clear_session, standardize_dtype

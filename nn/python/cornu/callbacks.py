@@ -6,8 +6,8 @@ import signal
 import sys
 import threading
 
-from ._arrays import Borrowed
-from ._library import lib, struct
+from ._binding.arrays import Borrowed
+from ._binding.library import lib, struct
 from ._surface.missing import getter as _getter
 
 _STATUS = lib.type("u32")

@@ -1,7 +1,7 @@
 """Keras' keras.config: settings of the program. What the library has one of is told, and other
 values are refused."""
 
-from . import _training
+from ._models import training as _training
 from ._surface.missing import getter
 from .dtype_policies import global_policy as dtype_policy, set_global_policy as set_dtype_policy
 

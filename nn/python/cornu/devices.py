@@ -3,7 +3,7 @@
 import ctypes
 import threading
 
-from ._library import Owned, lib, struct
+from ._binding.library import Owned, lib, struct
 
 _opened, _lock = {}, threading.Lock()
 _PRECISIONS = ("highest", "high", "default")

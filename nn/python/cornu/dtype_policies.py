@@ -1,8 +1,8 @@
 """Keras' keras.dtype_policies: in what numbers layers compute, and keep their variables."""
 
-from ._arrays import KERAS_NAMES
-from ._described import Described
-from ._library import lib
+from ._binding.arrays import KERAS_NAMES
+from ._binding.described import Described
+from ._binding.library import lib
 from ._surface.missing import getter
 
 

@@ -1,7 +1,7 @@
 """CornuError and its subclasses, one per status: ArgumentError, ShapeError, BusyError, …"""
 
-from ._errors import CornuError
-from ._library import lib
+from ._binding.errors import CornuError
+from ._binding.library import lib
 
 for _made in lib.errors[1:]:
     globals()[_made.__name__] = _made

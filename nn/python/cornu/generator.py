@@ -4,8 +4,8 @@ import ctypes
 
 import numpy as np
 
-from ._arrays import Borrowed
-from ._library import Owned, lib, struct
+from ._binding.arrays import Borrowed
+from ._binding.library import Owned, lib, struct
 
 _WINDOWS = ("slides", "halves", "stops")
 _EMIT = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)

@@ -2,7 +2,7 @@
 
 import random
 
-from ._described import OwnCalled, make_classes
+from ._binding.described import OwnCalled, make_classes
 from ._surface.missing import add_aliases, getter
 from ._surface.registry import add_registry
 
@@ -14,7 +14,7 @@ class Initializer(OwnCalled):
 
     def __call__(self, shape, dtype=None):
         """An array of this shape with the values of a weight: the same ones in each call."""
-        from ._values import Array
+        from ._tensors.values import Array
         from .layers import Layer
         if self.class_name is None:
             raise NotImplementedError("%s has no method __call__" % type(self).__name__)

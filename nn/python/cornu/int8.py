@@ -4,8 +4,8 @@ import os
 
 import numpy as np
 
-from ._arrays import Borrowed, shape_of
-from ._library import Owned, lib
+from ._binding.arrays import Borrowed, shape_of
+from ._binding.library import Owned, lib
 
 
 class Int8Model:

@@ -6,23 +6,23 @@ import json
 
 import numpy as np
 
-from ._arrays import Borrowed
-from ._errors import CornuError
-from ._described import Described, described, make_classes, plain, snake_case, unique_name
-from ._library import Owned, lib, struct
-from ._operators import operate
+from ._binding.arrays import Borrowed
+from ._binding.errors import CornuError
+from ._binding.described import Described, described, make_classes, plain, snake_case, unique_name
+from ._binding.library import Owned, lib, struct
+from ._tensors.operators import operate
 from ._surface.missing import add_aliases, getter, missing_attribute
 from ._surface.registry import add_registry
-from ._symbols import Tensor, find_tensor, input_tensor as Input
-from ._input_spec import InputSpec
-from ._extended import Extended, overrides
-from ._lambda import Lambda, Wrapper
-from ._open_layers import base_for
-from ._own import Objects, Resolving, is_own, name_of
-from ._traced import Layer, made_of_config
-from ._traces import tracing
-from ._wrappers import Wraps, layer_fields
-from ._weighted import Weight, Weighted, by_address, check_tensors
+from ._tensors.symbols import Tensor, find_tensor, input_tensor as Input
+from ._own.input_spec import InputSpec
+from ._own.extended import Extended, overrides
+from ._own.lambdas import Lambda, Wrapper
+from ._own.open_layers import base_for
+from ._own.callables import Objects, Resolving, is_own, name_of
+from ._own.traced import Layer, made_of_config
+from ._tensors.traces import tracing
+from ._own.wrappers import Wraps, layer_fields
+from ._models.weighted import Weight, Weighted, by_address, check_tensors
 
 _NONE = lib.constants["CORNU_NONE"]
 
@@ -76,7 +76,7 @@ class BuiltIn(Described, Layer):
         """The activation may be changed: Keras' layers read it when they are called."""
         if name == "activation" and self.__dict__.get("_owned") is not None:
             from . import activations
-            from ._calls import edits
+            from ._tensors.calls import edits
             named = getattr(activations.get(value), "_cornu_name", None)
             if named is None:
                 raise NotImplementedError("%s.activation becomes %r, expected one of Keras' by its "
@@ -259,7 +259,7 @@ class BuiltIn(Described, Layer):
 
     def _computed(self, args, kwargs):
         if not isinstance(find_tensor([*args, *kwargs.values()]), Tensor):
-            from ._calls import call_layer
+            from ._tensors.calls import call_layer
             return call_layer(self, args, kwargs)
         check_tensors(self.name, [*args, *kwargs.values()])
         self._calls += 1
@@ -304,7 +304,7 @@ class Adapts:
     def adapt(self, data, batch_size=None, steps=None):
         """Learns from data: an array, a list, or batches as fit takes, of which `steps` are read.
         What was learnt before is forgotten; a string is a document."""
-        from ._feeds import Feed, is_feed
+        from ._models.feeds import Feed, is_feed
         lent, config = Borrowed(), struct("CornuAdaptConfig", layer=self._layer_pointer())
         if is_feed(data):
             feed = Feed(self, data if steps is None else itertools.islice(data, steps))

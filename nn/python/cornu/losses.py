@@ -7,15 +7,15 @@ arrays at once, and are recorded in a cornu.function.
 
 import json
 
-from ._calls import call_loss, same_rank
-from ._described import Described, described, make_classes, snake_case, unique_name
-from ._library import Owned, arguments, lib
-from ._operators import operate, users_line
+from ._tensors.calls import call_loss, same_rank
+from ._binding.described import Described, described, make_classes, snake_case, unique_name
+from ._binding.library import Owned, arguments, lib
+from ._tensors.operators import operate, users_line
 from ._surface.missing import add_aliases, getter
 from ._surface.registry import add_registry
-from ._symbols import Tensor, find_tensor
-from ._traces import tracing
-from ._values import Readable, convert_to_tensor
+from ._tensors.symbols import Tensor, find_tensor
+from ._tensors.traces import tracing
+from ._tensors.values import Readable, convert_to_tensor
 
 
 class Loss(Described):

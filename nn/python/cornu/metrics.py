@@ -5,15 +5,15 @@ import json
 
 import numpy as np
 
-from ._calls import recording_of, update_metric
-from ._described import Described, make_classes, snake_case
-from ._functions import Deferred, Variable
-from ._library import Owned, lib
-from ._operators import operate
-from ._stateless import StatelessMetric
+from ._tensors.calls import recording_of, update_metric
+from ._binding.described import Described, make_classes, snake_case
+from ._tensors.functions import Deferred, Variable
+from ._binding.library import Owned, lib
+from ._tensors.operators import operate
+from ._tensors.stateless import StatelessMetric
 from ._surface.missing import add_aliases, getter
 from ._surface.registry import add_functions, add_registry
-from ._values import Array, Value, current, to_array
+from ._tensors.values import Array, Value, current, to_array
 
 
 class Metric(StatelessMetric, Described):
@@ -228,7 +228,8 @@ class MeanMetricWrapper(Mean):
         return cls(**{**config, "fn": deserialize_keras_object(config["fn"])})
 
 
-__all__ = ["Metric", "Mean", "MeanMetricWrapper", "Sum"] + make_classes("metrics", Metric, globals())
+__all__ = ["Metric", "Mean", "MeanMetricWrapper", "Sum"] + make_classes("metrics", Metric,
+                                                                        globals())
 _functions = add_functions(globals())
 __all__ += _functions + add_registry("metrics", Metric, globals(), _functions)
 __all__ += add_aliases("metrics", globals())

@@ -1,7 +1,7 @@
 """Models: Keras' keras.models, cornu.Predictor and cornu.Generator."""
 
-from ._files import clone_model, from_keras, load, load_model, model_from_json
-from ._models import Model, Sequential
+from ._models.files import clone_model, from_keras, load, load_model, model_from_json
+from ._models.models import Model, Sequential
 from ._surface.missing import getter
 from .generator import Generator
 from .predictor import Predictor

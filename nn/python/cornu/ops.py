@@ -8,13 +8,13 @@ results returns a list of them.
 import functools
 import inspect
 
-from . import _control as control
-from ._composed import COMPOSED
-from ._creation import MADE
-from ._described import described
+from ._tensors import control
+from ._tensors.composed import COMPOSED
+from ._tensors.creation import MADE
+from ._binding.described import described
 from ._surface.missing import Namespace, add_aliases, getter
-from ._symbols import operation as _operation
-from ._values import convert_to_numpy, convert_to_tensor, is_tensor, shape
+from ._tensors.symbols import operation as _operation
+from ._tensors.values import convert_to_numpy, convert_to_tensor, is_tensor, shape
 
 
 def _parameters(arguments):

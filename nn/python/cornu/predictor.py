@@ -4,8 +4,8 @@ import ctypes
 
 import numpy as np
 
-from ._arrays import Borrowed, shape_of
-from ._library import Owned, lib, struct
+from ._binding.arrays import Borrowed, shape_of
+from ._binding.library import Owned, lib, struct
 from .devices import find as _find_device
 
 

@@ -7,12 +7,12 @@ None, others.
 
 import threading
 
-from ._described import unique_name
-from ._extents import Extent
-from ._symbols import Tensor, find_tensor, operation
+from ._binding.described import unique_name
+from ._tensors.extents import Extent
+from ._tensors.symbols import Tensor, find_tensor, operation
 from ._tensorflow import in_graph
-from ._traces import tracing
-from ._values import current
+from ._tensors.traces import tracing
+from ._tensors.values import current
 
 _state, _lock = {"seed": None, "count": 0}, threading.Lock()
 

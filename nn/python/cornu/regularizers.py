@@ -1,6 +1,6 @@
 """Keras' regularizers, by the library's tables. Where an argument is one, its name will do."""
 
-from ._described import OwnCalled, make_classes
+from ._binding.described import OwnCalled, make_classes
 from ._surface.missing import add_aliases, getter
 from ._surface.registry import add_registry
 

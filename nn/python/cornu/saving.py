@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 
-from ._described import Described
+from ._binding.described import Described
 from ._surface.missing import getter
 
 _global_objects = {}    # by registered name, and by the names that programs give
@@ -173,7 +173,7 @@ def deserialize_keras_object(config, custom_objects=None, safe_mode=True, **kwar
     if kind is None or "config" not in config:
         return {key: deserialize_keras_object(v, custom_objects) for key, v in config.items()}
     if kind in ("Functional", "Sequential", "Model"):
-        from ._files import model_from_json
+        from ._models.files import model_from_json
         return model_from_json(json.dumps(config), custom_objects)
     found = _find(config, custom_objects)
     if kind == "function" or not inspect.isclass(found):
@@ -189,7 +189,7 @@ def deserialize_keras_object(config, custom_objects=None, safe_mode=True, **kwar
 
 def load_model(filepath, custom_objects=None, compile=True, safe_mode=True):
     """See cornu.load; custom_objects are known by name while the file is read."""
-    from ._files import load_model as load
+    from ._models.files import load_model as load
     return load(filepath, custom_objects, compile, safe_mode)
 
 

@@ -1,6 +1,6 @@
 """get, serialize and deserialize of the modules of classes, as Keras has them."""
 
-from .._described import Described, described, snake_case
+from .._binding.described import Described, described, snake_case
 from .names import NAMES
 
 

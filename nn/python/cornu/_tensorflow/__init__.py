@@ -15,7 +15,7 @@ import importlib.abc
 import importlib.util
 import sys
 
-from .._operators import users_line
+from .._tensors.operators import users_line
 
 _callers = []       # of connected TensorFlows, one at most; see graphs.make_caller
 

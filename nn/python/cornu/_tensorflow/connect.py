@@ -6,11 +6,11 @@ import types
 
 import numpy as np
 
-from .._functions import Function, GradientTape
-from .._nested import mapped
-from .._symbols import Tensor, find_tensor
-from .._traces import tracing
-from .._values import Readable, Value, current, state
+from .._tensors.functions import Function, GradientTape
+from .._binding.nested import mapped
+from .._tensors.symbols import Tensor, find_tensor
+from .._tensors.traces import tracing
+from .._tensors.values import Readable, Value, current, state
 from . import draws
 from .functions import FUNCTIONS
 

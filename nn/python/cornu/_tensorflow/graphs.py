@@ -8,8 +8,8 @@ import concurrent.futures
 
 import numpy as np
 
-from .._nested import filled, mapped, placed
-from .._operators import users_line
+from .._binding.nested import filled, mapped, placed
+from .._tensors.operators import users_line
 
 # TensorFlow calls from several threads of its own. One thread makes all calls, so that a model is
 # used by one at a time, on one device, and none of them is within a graph.

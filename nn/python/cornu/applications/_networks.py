@@ -3,8 +3,8 @@
 import os
 
 from .. import layers
-from .._models import Model
-from .._symbols import Tensor
+from .._models.models import Model
+from .._tensors.symbols import Tensor
 from ..utils import get_file, get_source_inputs
 
 _ADDRESS = "https://storage.googleapis.com/tensorflow/keras-applications/"

@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from .._surface.missing import getter
-from .._symbols import Tensor
+from .._tensors.symbols import Tensor
 from ..utils import get_file
 
 _INDEX = "https://storage.googleapis.com/download.tensorflow.org/data/imagenet_class_index.json"

@@ -8,7 +8,7 @@
 
 import ctypes as _ctypes
 
-from .._library import lib as _lib
+from .._binding.library import lib as _lib
 from .._surface.missing import getter as _getter
 from .features import (BytesFeature, FixedLenFeature, FixedLenSequenceFeature, ImageFeature,
                        RawFeature, VarLenFeature, config as _config, paths as _paths)

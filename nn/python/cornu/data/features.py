@@ -4,8 +4,8 @@ import ctypes
 
 import numpy as np
 
-from .._arrays import dtype_number
-from .._library import lib, struct
+from .._binding.arrays import dtype_number
+from .._binding.library import lib, struct
 
 
 class _Feature:

@@ -6,8 +6,8 @@ import random
 import numpy as np
 
 from .. import tree
-from .._arrays import array_of, shape_of
-from .._library import Owned, lib, struct
+from .._binding.arrays import array_of, shape_of
+from .._binding.library import Owned, lib, struct
 from ..utils.batches import Dataset
 
 _MOST_AHEAD = 64

@@ -4,8 +4,8 @@ import ctypes
 
 import numpy as np
 
-from .._arrays import Borrowed
-from .._library import lib
+from .._binding.arrays import Borrowed
+from .._binding.library import lib
 
 
 class TFRecordWriter:

@@ -2,8 +2,8 @@
 
 import ctypes
 
-from .._arrays import array_of
-from .._library import Owned, lib, struct
+from .._binding.arrays import array_of
+from .._binding.library import Owned, lib, struct
 
 
 def load(function, path, limit, seed):

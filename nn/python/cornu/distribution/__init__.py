@@ -14,7 +14,7 @@ import contextlib
 import ctypes
 import threading
 
-from .._library import lib, struct
+from .._binding.library import lib, struct
 from .._surface.missing import getter
 from .strategies import Strategy, enter, leave, use
 

@@ -3,7 +3,7 @@ lives."""
 
 import threading
 
-from .._library import Owned, lib
+from .._binding.library import Owned, lib
 
 _thread = threading.local()
 

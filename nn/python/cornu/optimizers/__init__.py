@@ -5,12 +5,12 @@ import json
 
 import numpy as np
 
-from .._described import Described, make_classes, plain
-from .._functions import Borrowed
-from .._library import Owned, lib
-from .._operators import users_line
-from .._values import Again, Compiled, Recording, Same, Value, current, kept, to_array
-from .._stateless import StatelessOptimizer
+from .._binding.described import Described, make_classes, plain
+from .._tensors.functions import Borrowed
+from .._binding.library import Owned, lib
+from .._tensors.operators import users_line
+from .._tensors.values import Again, Compiled, Recording, Same, Value, current, kept, to_array
+from .._tensors.stateless import StatelessOptimizer
 from .._surface.missing import getter
 from .._surface.registry import add_registry
 from ..errors import ArgumentError
@@ -178,7 +178,7 @@ class ByHand(StatelessOptimizer):
 
 
 def _lent(array):
-    from .._arrays import Borrowed as Lent
+    from .._binding.arrays import Borrowed as Lent
     return Lent().array(array)
 
 

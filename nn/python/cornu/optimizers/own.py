@@ -5,9 +5,9 @@ What they do to variables is recorded with the step. The update_step of a class 
 an optimizer of the library for that variable alone.
 """
 
-from .._functions import Variable
-from .._operators import operate, users_line
-from .._values import Again, current
+from .._tensors.functions import Variable
+from .._tensors.operators import operate, users_line
+from .._tensors.values import Again, current
 
 
 class OwnUpdates:

@@ -3,11 +3,11 @@
 import ctypes
 import json
 
-from .._described import OwnCalled, make_classes
-from .._functions import function
-from .._library import Owned, lib
-from .._operators import operate
-from .._values import Value, current
+from .._binding.described import OwnCalled, make_classes
+from .._tensors.functions import function
+from .._binding.library import Owned, lib
+from .._tensors.operators import operate
+from .._tensors.values import Value, current
 from .._surface.missing import getter
 from .._surface.registry import add_registry
 

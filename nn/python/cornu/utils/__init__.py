@@ -5,13 +5,13 @@ import sys
 
 import numpy as np
 
-from .._arrays import KERAS_NAMES as _KERAS_NAMES
-from .._described import reset_names
-from .._library import lib
+from .._binding.arrays import KERAS_NAMES as _KERAS_NAMES
+from .._binding.described import reset_names
+from .._binding.library import lib
 from .._surface.missing import Namespace as _Namespace, add_aliases, getter
-from .._symbols import (Tensor as _Tensor, find_tensor as _find_tensor, operands as _operands,
-                        operation as _operation)
-from .._values import state as _state
+from .._tensors.symbols import (Tensor as _Tensor, find_tensor as _find_tensor,
+                                operands as _operands, operation as _operation)
+from .._tensors.values import state as _state
 from .batches import Dataset, PyDataset, split_dataset, timeseries_dataset_from_array
 from .files import get_file
 from .folders import (audio_dataset_from_directory, image_dataset_from_directory,

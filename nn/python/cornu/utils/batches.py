@@ -7,7 +7,7 @@ import random
 import numpy as np
 
 from .. import tree
-from .._values import Array
+from .._tensors.values import Array
 
 
 class Dataset:

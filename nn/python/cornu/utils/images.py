@@ -8,8 +8,8 @@ import zlib
 
 import numpy as np
 
-from .._arrays import array_of
-from .._library import lib, struct
+from .._binding.arrays import array_of
+from .._binding.library import lib, struct
 
 # A kernel and its radius in pixels; `antialias` widens it where an image shrinks.
 

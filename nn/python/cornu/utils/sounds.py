@@ -5,8 +5,8 @@ import os
 
 import numpy as np
 
-from .._arrays import array_of
-from .._library import lib
+from .._binding.arrays import array_of
+from .._binding.library import lib
 from .images import Memory
 
 SUFFIXES = (".wav", ".flac", ".ogg", ".aiff", ".au")

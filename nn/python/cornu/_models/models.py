@@ -1,0 +1,604 @@
+"""Models: Sequential and functional ones."""
+
+import ctypes
+import json
+import os
+import weakref
+
+import numpy as np
+
+from .configured import Configured
+from .._binding.described import Described, unique_name
+from .._binding.library import Owned, lib, struct
+from .._tensors.calls import call_model, is_of_arrays, leaves
+from .._tensors.symbols import (Tensor, find_tensor, input_config, input_tensor, made_by,
+                       set_extents)
+from .._tensors.functions import Variable
+from .._tensors.values import Value, current
+from .feeds import is_feed
+from ..saving import check_overwrite
+from .training import Trained, listed
+from .._own.bodies import (Body, Part, first_batch, inputs_as, inputs_like, inputs_of, outputs_of,
+                      overridden)
+from .._tensors.traces import tracing
+from .._own.traced import filled, form_of, note_arguments
+from ..layers import BuiltIn, Layer, Weight, Weighted, by_address, check_tensors
+
+_NONE = lib.constants["CORNU_NONE"]
+
+
+class Model(Trained, Configured, Weighted):
+    """A model from symbolic tensors to others: Model(inputs, outputs). Each is one tensor, a list
+    or a dictionary of them. A subclass may have __init__ and call instead, as a Layer."""
+
+    def __new__(cls, *args, **kwargs):
+        made = object.__new__(cls)
+        note_arguments(made, args, kwargs)
+        return made
+
+    _body = None            # of a subclass with a call of its own
+    _base = None            # of one whose call is around that of inputs and outputs: their model
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        if isinstance(value, Variable) and self._body is not None:
+            value.belong_to(self._body)
+
+    _form = None            # of its outputs, where they are no tensor or list of tensors
+    _parts = ()             # of a subclass without one: the models that its train_step calls
+
+    def __init__(self, inputs=None, outputs=None, name=None, **kwargs):
+        if inputs is None and outputs is None and type(self) is not Model:
+            self._reset()
+            self._owned, self._body = None, Body(self, name=name, **kwargs)
+            return
+        if inputs is None or outputs is None:
+            raise TypeError("Model takes inputs and outputs, or is subclassed with a method call")
+        if type(self).call is not Model.call:
+            return self._extend(Model(inputs, outputs, name=name), name, **kwargs)
+        config = struct("CornuModelConfig", name=name or unique_name("functional"),
+                        only_called=kwargs.get("only_called", False))
+        tensors = self._set_tensors(config, "input", inputs)
+        tensors += self._set_tensors(config, "output", outputs)
+        self._begin(lib.cornu_model_from(ctypes.byref(config)))
+        self._tensors, self._form = tensors, form_of(outputs)
+
+    @staticmethod
+    def _set_tensors(config, what, given):
+        if isinstance(given, dict):
+            keys = sorted(given)
+            texts = [key.encode("utf-8") for key in keys]
+            for i, text in enumerate(texts):
+                getattr(config, what + "_keys")[i] = text
+            given = [given[key] for key in keys]
+        given = leaves(given)
+        if len(given) > lib.constants["CORNU_MAX_MODEL_TENSORS"]:
+            raise ValueError("there are %d %ss, expected at most %d"
+                             % (len(given), what, lib.constants["CORNU_MAX_MODEL_TENSORS"]))
+        for i, tensor in enumerate(given):
+            if not isinstance(tensor, Tensor):
+                raise TypeError("%ss[%d] is %r, expected a symbolic tensor" % (what, i, tensor))
+            getattr(config, what + "s")[i] = tensor.pointer
+        return given
+
+    def _begin(self, address, keep=False):
+        self._owned = Owned(address, lib.cornu_model_free)
+        if not keep:
+            self._reset()
+
+    def _reset(self):
+        self._again = None      # those of compile, where copies need them
+        self._compiling = None  # the arguments of compile, before a subclass becomes a model
+        self.optimizer, self._compiled, self._stopping, self.history = None, None, False, None
+        self._predicts, self._output_shapes, self._device = False, None, None
+        self._input_shapes = None
+        self._shared = None     # the device of another model with the same weights
+        self._placed, self._eager = None, {}     # of calls on arrays
+
+    @classmethod
+    def _of(cls, address):
+        made = object.__new__(cls)
+        made._begin(address)
+        return made
+
+    # ---- What it is made of ----
+
+    @property
+    def pointer(self):
+        if self._owned is None and self._base is not None and self._base.built:
+            self._make_from(inputs_as(self._base))
+        if self._owned is None and self._body is not None:
+            raise ValueError("%s: the shapes of its data are not known yet: call it, fit, or build "
+                             "it first" % self.name)
+        return self._owned.address
+
+    def _layer_pointer(self):
+        return self._body._layer_pointer() if self._body and not self._parts else \
+            lib.cornu_as_layer(self.pointer)
+
+    # ---- Subclasses with a call of their own ----
+
+    def _extend(self, base, name, **kwargs):
+        """Makes this a model of the program's own, whose super().call is that of another model."""
+        self._reset()
+        self._owned, self._base = None, base
+        self._body = Body(self, name=name or base.name, **kwargs)
+
+    def call(self, *args, **kwargs):
+        """Override it; for the model itself it is a call of it."""
+        if self._base is not None:
+            return self._base(*args, **kwargs)
+        if self._body:
+            raise NotImplementedError("%s has no method call" % type(self).__name__)
+        return self(*args, **kwargs)
+
+    def get_config(self):
+        """The architecture, a dictionary; of a subclass with a call of its own the arguments of its
+        __init__, or, for its own get_config, those of Model's."""
+        if self._body is None:
+            return super().get_config()
+        if "get_config" in overridden(type(self)):
+            return Layer.get_config(self._body)
+        return self._body.get_config()
+
+    def add_weight(self, *args, **kwargs):
+        return self._body.add_weight(*args, **kwargs)
+
+    def add_loss(self, loss):
+        self._body.add_loss(loss)
+
+    def _make_from(self, inputs):
+        """Makes the functional model of one layer, the body, of symbolic inputs."""
+        config = struct("CornuModelConfig", name=self.name)
+        tensors = self._set_tensors(config, "input", inputs)
+        made = self._body._called([inputs], {})
+        tensors += self._set_tensors(config, "output", outputs_of(made))
+        self._begin(lib.cornu_model_from(ctypes.byref(config)), keep=True)
+        if not self._body._training_matters():
+            lib.cornu_model_train_as_inference(self.pointer, True)
+        self._tensors, self._form = tensors, form_of(made)
+        self._compile_known()
+
+    def _make_of_parts(self):
+        """Makes the model of a subclass that has no call, but a train_step that calls models which
+        are its attributes: one with the inputs and outputs of all."""
+        found = [layer for _, layer in self._body._sublayers() if isinstance(layer, Model)]
+        unbuilt = [model.name for model in found if not model.built]
+        if not found or unbuilt:
+            raise ValueError("%s has no method call: expected models with known input shapes as "
+                             "attributes%s" % (self.name, ", but those of %s are not known"
+                                               % ", ".join(unbuilt) if unbuilt else ""))
+        config, ins, outs, names = struct("CornuModelConfig", name=self.name), [], [], set()
+        for model in found:
+            given = [input_tensor(t.shape[1:], dtype=t.dtype, name=unique_name(model.name + "_in"))
+                     for t in model.inputs]
+            ins += given
+            part = Part(model) if model.name in names else model
+            names.add(model.name)
+            outs += leaves(part(given[0] if len(given) == 1 else given))
+        tensors = (self._set_tensors(config, "input", ins) +
+                   self._set_tensors(config, "output", outs))
+        self._begin(lib.cornu_model_from(ctypes.byref(config)), keep=True)
+        self._parts, self._tensors = found, tensors
+        self._compile_known()
+
+    def _unknown(self):
+        """Whether the shapes of its data must be known first."""
+        return self._body is not None and self._owned is None
+
+    def _compile_known(self):
+        """Compiles as compile was told before the shapes were known."""
+        if self._compiling is not None:
+            given, self._compiling = self._compiling, None
+            chosen = self.optimizer
+            Trained.compile(self, **given)      # what a subclass makes of it came before
+            if chosen is not given["optimizer"]:
+                self.optimizer = chosen         # which it set after compile
+
+    def _know_data(self, x):
+        """The data, by whose shapes a subclass becomes a model."""
+        if not self._unknown() or x is None:
+            return x
+        if self._body and type(self).call is Model.call and self._overrides("train_step"):
+            self._make_of_parts()
+            return x
+        first, x = first_batch(x) if is_feed(x) else (x, x)
+        if self._body:
+            self._make_from(inputs_like(first))
+        else:
+            self.build(np.shape(first))
+        return x
+
+    @property
+    def name(self):
+        return self._body.name if self._body else lib.cornu_model_name(self.pointer)
+
+    @property
+    def layers(self):
+        """The layers, in Keras' order."""
+        if self._body:
+            return [layer for _, layer in self._body._sublayers()]
+        found = [self._layer_at(lib.cornu_model_layer(self.pointer, i))
+                 for i in range(lib.cornu_model_layer_count(self.pointer))]
+        for layer in found:
+            layer._model = layer._model or weakref.ref(self._owned.counted)
+        return found
+
+    def _layer_at(self, address):
+        """The object for a layer, which may be a model."""
+        if address in by_address or not lib.cornu_as_model(address):
+            return BuiltIn._view(address, self._owned)
+        made = object.__new__(Model)
+        made._owned = Owned(lib.cornu_as_model(address), lambda _: None, self._owned)
+        made._reset()
+        by_address[address] = made
+        return made
+
+    def _adopt(self, address, owner):
+        """Makes this new object the one of a layer from a file: of its body, or a model."""
+        if self._body is not None:
+            return self._body._adopt(address, owner)
+        self._forget(self._owned)
+        self._owned = Owned(lib.cornu_as_model(address), lambda _: None, owner)
+        by_address[address] = self
+
+    def get_layer(self, name=None, index=None):
+        if index is not None:
+            return self.layers[index]
+        for layer in self.layers:
+            if layer.name == name:
+                return layer
+        raise ValueError("%s: there is no layer %r, expected one of %s"
+                         % (self.name, name, ", ".join(x.name for x in self.layers)))
+
+    def _symbols(self, what):
+        at = getattr(lib, "cornu_model_" + what)
+        count = getattr(lib, "cornu_model_%s_count" % what)(self.pointer)
+        return made_by(self, [], [Tensor(at(self.pointer, i)) for i in range(count)])
+
+    @property
+    def is_function(self) -> bool:
+        """Whether axis 0 is not one batch of all inputs and outputs, as in some files."""
+        return self._owned is not None and lib.cornu_model_is_function(self.pointer)
+
+    @property
+    def inputs(self):
+        return self._symbols("input") if self.built else []
+
+    @property
+    def outputs(self):
+        return self._symbols("output") if self.built else []
+
+    @property
+    def input_shape(self):
+        return self._one([t.shape for t in self.inputs])
+
+    @property
+    def output_shape(self):
+        return self._one([t.shape for t in self.outputs])
+
+    def _names(self, what):
+        name = getattr(lib, "cornu_model_%s_name" % what)
+        count = getattr(lib, "cornu_model_%s_count" % what)(self.pointer)
+        return [name(self.pointer, i) for i in range(count)]
+
+    @property
+    def input_names(self):
+        return self._names("input")
+
+    @property
+    def output_names(self):
+        return self._names("output")
+
+    @property
+    def weights(self):
+        if self._body:
+            return self._body.weights
+        found = [Weight(lib.cornu_model_weight(self.pointer, i), self)
+                 for i in range(lib.cornu_model_weight_count(self.pointer))]
+        if self._has_own_layers():      # whose order is that of their attributes
+            order = {}
+            for weight in (w for layer in self.layers for w in layer.weights):
+                order.setdefault(weight._address, (len(order), weight.dtype))
+            for weight in found:
+                weight.dtype = order.get(weight._address, (0, weight.dtype))[1]
+            found.sort(key=lambda w: order.get(w._address, (len(order),))[0])
+        return found
+
+    def _has_own_layers(self):
+        """Whether layers of the program's own are among its layers, or in models that are."""
+        return self._body is not None or any(
+            layer._is_traced or isinstance(layer, Model) and layer._has_own_layers()
+            for layer in self.layers)
+
+    def count_params(self) -> int:
+        return lib.cornu_model_parameters(self.pointer)
+
+    def __call__(self, inputs, training=None, mask=None):
+        """Calls the model: as a layer, on symbolic tensors; on arrays, which computes at once; in a
+        function, on recorded tensors."""
+        if self._body:
+            given = {"training": training, "mask": mask}
+            if tracing() is None and not isinstance(find_tensor([inputs, mask]), Tensor):
+                if current() is None and not isinstance(find_tensor([inputs]), Value):
+                    self._know_data(inputs)
+                if self._owned is not None and self._fits(inputs):
+                    return call_model(self, self._ordered("input", inputs),
+                                      self._body._usual_training(training), mask)
+            return self._body(inputs, **{k: v for k, v in given.items() if v is not None})
+        if tracing() is None and not isinstance(find_tensor([inputs, mask]), Tensor):
+            if self.is_function and current() is None:
+                return self.predict_on_batch(inputs)
+            return call_model(self, self._ordered("input", self._call_inputs(inputs)), training,
+                              mask)
+        given = {"training": training, "mask": mask}
+        kwargs = {key: value for key, value in given.items() if value is not None}
+        if self._unknown():
+            tensor = find_tensor([inputs])      # a Sequential of own layers, which these wait for
+            self.build(tensor.shape, None if "float" in tensor.dtype else tensor.dtype)
+        if tracing() is not None:
+            inputs, kwargs = tracing().symbols(inputs), tracing().symbols(kwargs)
+        check_tensors(self.name, [inputs, *kwargs.values()])
+        return self._called([self._call_inputs(inputs)], kwargs)
+
+    def _fits(self, inputs):
+        """Whether the model, whose extents are those of its first data, takes these. Of others it
+        is made anew, as a layer is."""
+        given = leaves(inputs)
+        return len(given) != len(self.inputs) or all(
+            len(np.shape(x)) == len(t.shape) and
+            all(a is None or a == b for a, b in zip(t.shape, np.shape(x)))
+            for x, t in zip(given, self.inputs))
+
+    def _call_inputs(self, inputs):
+        """One, or a list, of those in dictionaries by their names and in nested lists."""
+        if isinstance(inputs, dict):
+            return self._ordered("input", inputs)
+        nested = isinstance(inputs, (list, tuple)) and \
+            any(isinstance(each, (list, tuple)) and is_of_arrays(each) for each in inputs)
+        return leaves(inputs) if nested else inputs
+
+    def _called(self, args, kwargs):
+        return self._formed(super()._called(args, kwargs))
+
+    def _formed(self, made):
+        """Its outputs, a list or one, in the form that it was made with."""
+        return made if self._form is None else filled(self._form, listed(made))
+
+    # The model's own, as in Keras, not those of a call of it.
+    @property
+    def input(self):
+        return self._one(self.inputs)
+
+    @property
+    def output(self):
+        return self._one(self.outputs)
+
+    def _one(self, tensors):
+        return tensors[0] if len(tensors) == 1 else tensors
+
+    def build(self, input_shape):
+        """Makes the weights, for data of this shape; axis 0 is the batch."""
+        if self._body:
+            known = self._owned is not None or self._body._building     # super().build(…)
+            return None if known else self._make_from(inputs_of(input_shape))
+        shape = lib.type("CornuShape")()
+        extents = tuple(input_shape)[1:]
+        shape.rank = len(extents)
+        for i, extent in enumerate(extents):
+            shape.extent[i] = _NONE if extent is None else extent
+        lib.cornu_model_build(self.pointer, shape)
+
+    def summary(self, line_length: int = None, show_trainable: bool = False,
+                expand_nested: bool = False, print_fn=None) -> None:
+        """Prints Keras' table of the layers, by print_fn if there is one."""
+        config = struct("CornuSummaryConfig", model=self.pointer, line_length=line_length or 0,
+                        show_trainable=show_trainable, expand_nested=expand_nested)
+        lines = []
+        take = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)(
+            lambda _, text: lines.append(text.decode("utf-8")))
+        config.print_fn = ctypes.cast(take, ctypes.c_void_p).value
+        lib.cornu_summary_from(ctypes.byref(config))
+        (print_fn or print)("".join(lines).rstrip("\n"))
+
+    # ---- Files ----
+
+    def save(self, filepath, overwrite: bool = True) -> None:
+        """Saves the model; the suffix is the format: .safetensors, .keras, .onnx, …"""
+        check_overwrite(filepath, overwrite)
+        lib.cornu_model_save(self.pointer, filepath)
+
+    def export(self, path, opset_version: int = 0, format: str = None, **kwargs) -> None:
+        """Saves the model for other programs; the suffix is the format, which `format` may say,
+        too: "onnx" or "litert". Of .onnx the opset can be chosen."""
+        ending = {None: "", "onnx": ".onnx", "litert": ".tflite", "tflite": ".tflite"}.get(format)
+        if ending is None or not os.fspath(path).endswith(ending):
+            raise ValueError("export: the format is %r for %r, expected \"onnx\" for a path in "
+                             ".onnx or \"litert\" for one in .tflite" % (format, os.fspath(path)))
+        if not os.fspath(path).endswith(".onnx"):
+            return self.save(path)
+        config = struct("CornuExportConfig", model=self.pointer, path=os.fspath(path),
+                        opset_version=opset_version)
+        lib.cornu_model_export_from(ctypes.byref(config))
+
+    def save_weights(self, filepath, overwrite: bool = True) -> None:
+        """Saves the weights: .weights.h5, .npz or .safetensors."""
+        check_overwrite(filepath, overwrite)
+        lib.cornu_model_save_weights(self.pointer, filepath)
+
+    def load_weights(self, filepath) -> None:
+        lib.cornu_model_load_weights(self.pointer, filepath)
+
+    def to_json(self) -> str:
+        """The architecture, as Keras' JSON."""
+        return lib.take_text(lib.cornu_model_to_json(self.pointer))
+
+    def get_compile_config(self):
+        """The arguments of compile, as Keras' files have them; None before it."""
+        if self._compiled is None:
+            return None
+        return json.loads(lib.take_text(lib.cornu_compile_to_json(self.pointer)))
+
+    def __reduce__(self):
+        """The whole model, as in a file, with the optimizer's variables, for pickle and
+        copy.deepcopy."""
+        from .files import pickled, unpickled
+        return unpickled, (type(self), pickled(self))
+
+    def to_keras(self):
+        """The same model in Keras, with its weights and, if compiled, its optimizer. It goes
+        through a .keras file or, without libhdf5, as JSON and arrays, uncompiled."""
+        from .files import to_keras
+        return to_keras(self)
+
+    def __repr__(self):
+        return "<cornu.%s name=%s>" % (type(self).__name__, self.name)
+
+
+class Sequential(Model):
+    """Layers in a row: Sequential([Input((28, 28)), Flatten(), Dense(10)]). Without an Input the
+    first data build it."""
+
+    _waiting = ()           # own layers, and those after them, until the data's shape is known
+    _shaped = True          # whether it is
+    _added = ()             # the objects of its layers
+    _begun = None           # the Input
+
+    def __init_subclass__(cls, **kwargs):
+        if "call" in vars(cls) and not issubclass(cls, ExtendedSequential):
+            cls.__bases__ = (ExtendedSequential, *cls.__bases__)
+        super().__init_subclass__(**kwargs)
+
+    def __init__(self, layers=None, name=None):
+        self._pending, self._owned = name or unique_name("sequential"), None
+        self._waiting, self._shaped, self._added = [], False, []
+        self._reset()
+        for layer in layers or []:
+            self.add(layer)
+
+    def _unknown(self):
+        return bool(self._waiting)
+
+    # Those of its first call, as in Keras; before it, its own.
+    @property
+    def input(self):
+        return self._one(self.inputs) if self._first is None else Weighted.input.fget(self)
+
+    @property
+    def output(self):
+        return self._one(self.outputs) if self._first is None else Weighted.output.fget(self)
+
+    def _adopt(self, address, owner):
+        super()._adopt(address, owner)
+        self._waiting, self._shaped = [], True
+
+    @Weighted.built.getter
+    def built(self):
+        return not self._waiting and Weighted.built.fget(self)
+
+    def build(self, input_shape, dtype=None):
+        """Makes the weights, for data of this shape; axis 0 is the batch."""
+        waiting, self._waiting = self._waiting, []
+        if waiting and self._owned is None:
+            self._start((tuple(input_shape)[1:], None, dtype, None, None), keep=True)
+        else:
+            super().build(input_shape)
+        self._shaped = True
+        for layer in waiting:
+            self.add(layer)
+        self._compile_known()
+
+    def pop(self, rebuild=True):
+        """Takes the last layer away, and returns it, before compile."""
+        layers = list(self._waiting or self.layers)
+        if not layers:
+            raise ValueError("%s: pop of a model without layers" % self._pending)
+        if self._compiled is not None:
+            raise ValueError("%s: pop after compile; expected before" % self.name)
+        begun = self._begun
+        self._owned, self._waiting, self._shaped, self._added = None, [], False, []
+        self._reset()
+        if begun is not None:
+            self._start(begun)
+        for layer in layers[:-1]:
+            self.add(layer)
+        return layers[-1]
+
+    def _start(self, given=None, keep=False):
+        self._begun = given
+        config = struct("CornuSequentialConfig", name=self._pending)
+        if given:
+            self._shaped = True
+            shape, batch_size, dtype, _, scale = given
+            of = input_config(shape, batch_size, dtype, None, scale)
+            config.batch_size, config.input_dtype = of.batch_size, of.dtype
+            config.input_scale, config.input_scalar = of.scale, of.scalar
+            set_extents(config.input_shape, shape)
+        self._begin(lib.cornu_sequential_from(ctypes.byref(config)), keep)
+
+    @property
+    def pointer(self):
+        if self._owned is None:
+            self._start()
+        return self._owned.address
+
+    def add(self, layer):
+        """Appends a layer, a model, or first the Input."""
+        if isinstance(layer, Tensor):
+            if self._owned is not None or not hasattr(layer, "_input"):
+                raise ValueError("%s: a symbolic tensor is not a layer; an Input comes first"
+                                 % self._pending)
+            return self._start(layer._input)
+        if isinstance(layer, type) and issubclass(layer, Described):
+            raise TypeError("%s is a class; expected a layer, %s(…)" % (layer, layer.__name__))
+        if not isinstance(layer, Weighted):
+            raise TypeError("%r is not a layer of this package" % (layer,))
+        own = layer._body if isinstance(layer, Model) else \
+            layer if layer._is_traced or layer._waits else None
+        shape = vars(layer).get("_input_shape")
+        if shape is not None and self._owned is None and not self._waiting:
+            self._start((tuple(shape), None, None, None, None))     # Dense(10, input_shape=(8,))
+        if self._waiting or (own and not self._shaped):
+            self._waiting.append(layer)     # its call is traced once the shape is known
+            return
+        pointer = self.pointer
+        if own:
+            end = Tensor(lib.cornu_model_output(pointer, 0))
+            own._prepared([end], {})
+        address = layer._layer_pointer()
+        if isinstance(layer, Layer):
+            layer._calls += 1
+        lib.cornu_model_add(pointer, address)
+        self._added = [*self._added, layer]
+        self._output_shapes = None
+        by_address[address] = layer
+        layer._model = layer._model or weakref.ref(self._owned.counted)
+        if getattr(layer, "_after", None) is not None:
+            self.add(layer._after)
+
+
+class ExtendedSequential:
+    """The base that a subclass of Sequential with a call of its own gets before it: a model of the
+    program's own around a Sequential."""
+
+    locals().update({name: getattr(Model, name) for name in vars(Sequential)
+                     if hasattr(Model, name) and not name.startswith("__")})
+
+    def __init__(self, layers=None, name=None, **kwargs):
+        self._extend(Sequential(layers, name=name), name, **kwargs)
+
+    def add(self, layer):
+        self._base.add(layer)
+
+    def pop(self, rebuild=True):
+        return self._base.pop(rebuild)
+
+    def build(self, input_shape):
+        if not self._base.built:
+            self._base.build(input_shape)
+        Model.build(self, input_shape)
+
+    layers = property(lambda self: self._base.layers)
+
+
+__all__ = ["Model", "Sequential"]

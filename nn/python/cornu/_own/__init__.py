@@ -1,0 +1,1 @@
+"""What programs write themselves: layers, models, losses, metrics and training steps."""

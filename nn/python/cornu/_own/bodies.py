@@ -1,0 +1,141 @@
+"""Models of the program's own: subclasses of Model with a method call.
+
+Such a model is a functional one of a single traced layer, its body, once the shapes of its data are
+known: by a call, by fit, or by build.
+"""
+
+import inspect
+import itertools
+
+import numpy as np
+
+from .._binding.described import snake_case, unique_name
+from .._models.feeds import parts_of
+from .._tensors.symbols import Tensor, input_tensor
+from .traced import Layer, attributes, flat, type_of
+from .._tensors.traces import Trace
+from .._models.weighted import Weighted
+
+
+class Body(Layer):
+    """The layer that has the weights and the call of a model."""
+
+    def __init__(self, model, name=None, **kwargs):
+        super().__init__(name=name or unique_name(snake_case(type(model).__name__)), **kwargs)
+        self.__dict__["_of"] = [model]      # in a list: the model is not an attribute of the body
+        self.call = model.call
+        if "build" in overridden(type(model)):
+            self.build = model.build
+        self.supports_masking = getattr(model, "supports_masking", False)
+
+    def _class(self):
+        return type(self._of[0])
+
+    def _sublayers(self):
+        seen = {id(self)}
+        return [(path, layer) for path, layer in attributes(self._of[0])
+                if id(layer) not in seen and not seen.add(id(layer))]
+
+    def _trace(self, args, kwargs, types):
+        form = super()._trace(args, kwargs, types)
+        for _, layer in self._sublayers():
+            self._hold(layer)
+        return form
+
+    def _hold(self, model):
+        """Makes an attribute a part of the body that its call does not use, as the teacher of a
+        student, which a step calls: by a graph that is never run."""
+        if not hasattr(type(model), "inputs") or model._owned is None or not model.built:
+            return
+        known = {weight._address for weight in Weighted.weights.fget(self)}
+        if known.issuperset(weight._address for weight in model.weights):
+            return
+        trace, outputs = Trace(self, self._reader), []
+        with trace:
+            inputs = self._placeholders(trace, [(type_of(t), False) for t in model.inputs])
+            flat(model(inputs[0] if len(inputs) == 1 else inputs), outputs)
+            self._add(trace, inputs, outputs, training_only=True, inference_only=True)
+
+    def get_config(self):
+        if "get_config" in overridden(self._class()):
+            return self._of[0].get_config()
+        return {**super().get_config(), **(self._of[0]._arguments or {})}
+
+
+class Part(Layer):
+    """A model as a layer, which has a name of its own."""
+
+    def __init__(self, model):
+        super().__init__(name=unique_name(model.name + "_part"))
+        self.model = model
+
+    def call(self, inputs):
+        return self.model(inputs)
+
+
+def overridden(kind):
+    """The methods that a subclass of Model has of its own."""
+    from .._models.models import Model
+    return {name for base in kind.__mro__[:kind.__mro__.index(Model)] for name in vars(base)}
+
+
+def first_batch(data):
+    """The inputs of the first batch of an iterator, and an iterator of all."""
+    if hasattr(data, "__getitem__") and hasattr(data, "__len__"):
+        batch = data[0]
+    elif hasattr(data, "__next__"):
+        batch = next(data)
+        data = itertools.chain([batch], data)
+    else:
+        batch = next(iter(data))
+    return parts_of(batch)[0], data
+
+
+def inputs_like(data):
+    """Symbolic inputs for arrays, in the same lists and dictionaries; whole numbers stay such."""
+    if isinstance(data, dict):
+        return {key: _input(value, key) for key, value in data.items()}
+    if isinstance(data, (list, tuple)) and any(hasattr(v, "shape") for v in data):
+        return [_input(value) for value in data]
+    return _input(data)
+
+
+def _input(array, name=None):
+    array = np.asarray(array)
+    if array.dtype.kind in "SUO":
+        return input_tensor(array.shape[1:], dtype="string", name=name)
+    return input_tensor(array.shape[1:], name=name,
+                        dtype=None if array.dtype.kind == "f" else array.dtype.name)
+
+
+def inputs_of(shape):
+    """Symbolic inputs of these shapes, whose axis 0 is the batch."""
+    if isinstance(shape, dict):
+        return {key: inputs_of(value) for key, value in shape.items()}
+    if isinstance(shape, list) and shape and isinstance(shape[0], (list, tuple)):
+        return [inputs_of(value) for value in shape]
+    return input_tensor(tuple(shape)[1:])
+
+
+def inputs_as(model):
+    """Symbolic inputs as those of a model."""
+    made = [input_tensor(t.shape[1:], dtype=t.dtype) for t in model.inputs]
+    return made[0] if len(made) == 1 else made
+
+
+def outputs_of(made):
+    """What Model takes as outputs of what a call returned: one, a list or a dictionary."""
+    if isinstance(made, Tensor):
+        return made
+    if isinstance(made, dict):
+        if all(isinstance(value, Tensor) for value in made.values()):
+            return made
+        made = {key: made[key] for key in sorted(made)}     # as form_of has it
+    tensors = []
+    flat(made, tensors)
+    return tensors
+
+
+def has_call(kind):
+    """Whether a subclass has a call of its own, which takes the inputs first."""
+    return "call" in overridden(kind) and len(inspect.signature(kind.call).parameters) > 1

@@ -1,0 +1,1 @@
+"""Tensors: symbolic ones of models, recorded ones of functions, arrays; and operations on them."""
