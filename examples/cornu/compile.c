@@ -6,7 +6,7 @@
 #include "common/session.h"
 
 typedef struct {
-    const char *output, *name;
+    const char *output, *name, *weights;
     bool        train, int8;
     int64_t     rows, extent;
 } Settings;
@@ -25,6 +25,9 @@ static CornuStatus compile_int8(const Settings *settings, const char *path)
     if (settings->train)
         return cornu_error_set(CORNU_ERR_ARGUMENT, "--int8 with --train: models of 8 bits are not "
                                                    "trained");
+    if (settings->weights)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--int8 with --weights: constants of 8 bits are "
+                                                   "in the .c file");
     CornuInt8Model *model = cornu_int8_load(path);
     if (!model) return cornu_error_status();
     const CornuStatus status = cornu_int8_compile_to_c(model, settings->output, settings->name);
@@ -44,7 +47,7 @@ static CornuStatus compile(const Settings *settings, const Objective *objective,
     if (!model) return cornu_error_status();
     status = cornu_compile_to_c(model, settings->output, settings->name, settings->train,
                                 .batch_size = options->batch_size, .rows = settings->rows,
-                                .extent = settings->extent);
+                                .extent = settings->extent, .weights = settings->weights);
     cornu_model_free(model);
     return status;
 }
@@ -59,6 +62,9 @@ int command_compile(int argc, char **argv)
           "where to write it, or -o; the header FILE.h lies beside it", 0, 0, NULL },
         { "name", OPTION_TEXT, &settings.name, "NAME",
           "what the names in it begin with; default that of the file", 0, 0, NULL },
+        { "weights", OPTION_TEXT, &settings.weights, "FILE",
+          "the weights into a file of their own: compilers need 50 times the memory of constants", 0,
+          0, NULL },
         { "train", OPTION_SWITCH, &settings.train, "", "with a step of training", 0, 0, NULL },
         { "int8", OPTION_SWITCH, &settings.int8, "",
           "of a .tflite file that cornu quantize has written: in its integers", 0, 0, NULL },

@@ -56,21 +56,21 @@ typedef struct {
     int             x_count, y_count;
 } CornuCModel;
 
-/* ---- The two files (files.c) ---- */
+/* ---- The files (files.c) ---- */
 
 /* .name, which must be an identifier, or the name of the file as one; and it in capitals. */
 CornuStatus cornu__c_names(const char *path, const char *name, char prefix[CORNU_C_NAME],
                            char capitals[CORNU_C_NAME]);
 
-/* Both under temporary names, until they are committed. */
+/* All under temporary names, until they are committed. */
 typedef struct {
-    CornuNewFile source, header;
+    CornuNewFile source, header, weights;   /* .weights.stream NULL: there is no such file */
     char        *path;      /* of the header */
     const char  *name;      /* without folders */
 } CornuCFiles;
 
-CornuStatus cornu__c_files_open(CornuCFiles *files, const char *path);
-/* Keeps them, or after a failure, which it returns, neither. */
+CornuStatus cornu__c_files_open(CornuCFiles *files, const char *path, const char *weights);
+/* Keeps them, or after a failure, which it returns, none. */
 CornuStatus cornu__c_files_close(CornuCFiles *files, CornuStatus status);
 
 /* What stands at the top of the source and around the header's contents. */

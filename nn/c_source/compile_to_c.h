@@ -23,6 +23,10 @@
  * too: a step is one of fit with a batch of .batch_size rows, forward, backward and the optimizer's
  * update, with the same random numbers; metrics are in the state as well. Weights that are not
  * trained stay constants. The optimizer begins anew.
+ *
+ * Compilers need some 50 bytes for each byte of constants. .weights writes those of a large model
+ * into a file of its own, the bytes of a digits_weights in the order of this machine: a program reads
+ * or maps it, and there is no digits_trained; digits_init leaves the weights to digits_load.
  */
 #ifndef CORNU_NN_COMPILE_TO_C_H
 #define CORNU_NN_COMPILE_TO_C_H
@@ -42,9 +46,10 @@ typedef struct {
     int64_t     batch_size;   /* rows of a step of training; default 32 */
     int64_t     rows;         /* of a prediction; default 1 */
     int64_t     extent;       /* of axes that the model leaves open; 0: such a model is refused */
+    const char *weights;      /* "digits.weights": a file with the weights; NULL: in the .c file */
 } CornuCompileToCConfig;
 
-/* Both files appear whole or not at all.
+/* The files appear whole or not at all.
  *   CORNU_ERR_ARGUMENT      a model that is not built, or with .train not compiled; a path that
  *                           does not end in .c, a name that cannot be an identifier
  *   CORNU_ERR_SHAPE         extents that the model leaves open

@@ -1,4 +1,4 @@
-/* A .c file and its header, written together. */
+/* A .c file, its header and maybe a file of weights, written together. */
 #include <ctype.h>
 
 #include "../../device/version.h"
@@ -39,7 +39,14 @@ CornuStatus cornu__c_names(const char *path, const char *name, char prefix[CORNU
     return CORNU_OK;
 }
 
-CornuStatus cornu__c_files_open(CornuCFiles *files, const char *path)
+static void abandon(CornuCFiles *files)
+{
+    CornuNewFile *const all[] = { &files->source, &files->header, &files->weights };
+    for (int i = 0; i < 3; i++)
+        if (all[i]->stream) cornu__file_abandon(all[i]);
+}
+
+CornuStatus cornu__c_files_open(CornuCFiles *files, const char *path, const char *weights)
 {
     const char *slash = strrchr(path, '/');
     *files = (CornuCFiles){ .path = cornu__copy_text(path) };
@@ -47,18 +54,20 @@ CornuStatus cornu__c_files_open(CornuCFiles *files, const char *path)
     files->path[strlen(path) - 1] = 'h';
     files->name = files->path + (slash ? slash + 1 - path : 0);
     CornuStatus status = cornu__file_create(&files->source, path);
-    if (!status && (status = cornu__file_create(&files->header, files->path)))
-        cornu__file_abandon(&files->source);
-    if (status) cornu__release(files->path);
+    if (!status) status = cornu__file_create(&files->header, files->path);
+    if (!status && weights) status = cornu__file_create(&files->weights, weights);
+    if (!status) return CORNU_OK;
+    abandon(files);
+    cornu__release(files->path);
     return status;
 }
 
 CornuStatus cornu__c_files_close(CornuCFiles *files, CornuStatus status)
 {
-    if (!status) status = cornu__file_commit(&files->source);
-    else cornu__file_abandon(&files->source);
-    if (!status) status = cornu__file_commit(&files->header);
-    else cornu__file_abandon(&files->header);
+    CornuNewFile *const all[] = { &files->weights, &files->source, &files->header };
+    for (int i = 0; i < 3 && !status; i++)
+        if (all[i]->stream) status = cornu__file_commit(all[i]);
+    if (status) abandon(files);
     cornu__release(files->path);
     return status;
 }

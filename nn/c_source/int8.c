@@ -193,7 +193,7 @@ static CornuStatus write(CornuCInt8 *c, const char *path)
     for (int o = 0; o < c->step_count; o++) write_function(c, o);
     CORNU__TRY(c->text.status);
     cornu__c_tidy(&c->text);
-    CORNU__TRY(cornu__c_files_open(&files, path));
+    CORNU__TRY(cornu__c_files_open(&files, path, NULL));
     write_header(files.header.stream, c);
     FILE *to = files.source.stream;
     cornu__c_begin_source(to, c->prefix, files.name);

@@ -1,4 +1,4 @@
-/* The .c file and its header. Both are written under temporary names first. */
+/* The .c file, its header, and the file of weights. They have temporary names first. */
 #include <ctype.h>
 #include <math.h>
 
@@ -18,6 +18,27 @@ static bool has(const CornuCModel *c, CornuCPlaceOf where)
     for (int i = 0; i < c->variable_count; i++)
         if (c->variables[i].where == where) return true;
     return false;
+}
+
+/* Where a member of so many bytes an element begins, after `end` bytes. */
+static size_t aligned(size_t end, CornuDtype dtype)
+{
+    const size_t each = cornu_dtype_size(dtype);
+    return (end + each - 1) / each * each;
+}
+
+/* The size of PREFIX_weights: a struct is as long as a multiple of its widest element. */
+static size_t end_of_weights(const CornuCModel *c)
+{
+    size_t     end = 0;
+    CornuDtype widest = CORNU_U8;
+    for (int i = 0; i < c->variable_count; i++) {
+        const CornuCVariable *v = &c->variables[i];
+        if (v->where != CORNU_C_WEIGHT) continue;
+        end = aligned(end, v->type.dtype) + cornu_type_bytes(v->type);
+        if (cornu_dtype_size(v->type.dtype) > cornu_dtype_size(widest)) widest = v->type.dtype;
+    }
+    return end ? aligned(end, widest) : 1;
 }
 
 /* ---- The header ---- */
@@ -90,7 +111,8 @@ static void write_prototypes(FILE *to, const CornuCModel *c)
     write_predict(to, c);
     fprintf(to, ";\n\n");
     if (!c->config->train) return;
-    fprintf(to, "/* The state before the first step. */\n");
+    fprintf(to, "/* The state before the first step%s. */\n",
+            c->config->weights ? ", but for the weights, which are those of load" : "");
     fprintf(to, "void %s_init(%s_state *state);\n\n", p, p);
     fprintf(to, "/* A step of training: forward, backward, and the optimizer's update.\n");
     write_types(to, c->fed_x, c->x_count);
@@ -116,9 +138,16 @@ static void write_header(FILE *to, const CornuCModel *c)
     fprintf(to, "typedef struct {\n");
     write_members(to, c, CORNU_C_WEIGHT);
     fprintf(to, "} %s_weights;\n\n", p);
-    fprintf(to, "/* The weights as they are when this is written: %zu bytes. */\n",
-            bytes_of(c, CORNU_C_WEIGHT));
-    fprintf(to, "extern const %s_weights %s_trained;\n\n", p, p);
+    if (c->config->weights) {
+        fprintf(to, "/* The file of weights, which was written with this one, has the bytes of one: "
+                "a program\n * reads or maps it. */\n");
+        fprintf(to, "typedef char %s_weights_are_as_written[sizeof(%s_weights) == %zu ? 1 : -1];"
+                "\n\n", p, p, end_of_weights(c));
+    } else {
+        fprintf(to, "/* The weights as they are when this is written: %zu bytes. */\n",
+                bytes_of(c, CORNU_C_WEIGHT));
+        fprintf(to, "extern const %s_weights %s_trained;\n\n", p, p);
+    }
     if (c->config->train) {
         fprintf(to, "/* What a step changes. */\ntypedef struct {\n    %s_weights weights;\n", p);
         if (has(c, CORNU_C_STATE)) write_members(to, c, CORNU_C_STATE);
@@ -178,6 +207,7 @@ static CornuStatus write_constants(FILE *to, const CornuCModel *c)
 static CornuStatus write_trained(FILE *to, const CornuCModel *c)
 {
     bool any = false;
+    if (c->config->weights) return CORNU_OK;
     fprintf(to, "const %s_weights %s_trained = {\n", c->prefix, c->prefix);
     for (int i = 0; i < c->variable_count; i++) {
         const CornuCVariable *v = &c->variables[i];
@@ -188,6 +218,32 @@ static CornuStatus write_trained(FILE *to, const CornuCModel *c)
         any = true;
     }
     fprintf(to, "%s\n};\n\n", any ? "" : "0");
+    return CORNU_OK;
+}
+
+static void write_zeros(FILE *to, size_t count)
+{
+    while (count-- > 0) fputc(0, to);
+}
+
+/* The bytes of a PREFIX_weights. */
+static CornuStatus write_weights(FILE *to, const CornuCModel *c)
+{
+    size_t end = 0;
+    for (int i = 0; i < c->variable_count; i++) {
+        const CornuCVariable *v = &c->variables[i];
+        if (v->where != CORNU_C_WEIGHT) continue;
+        const size_t begin = aligned(end, v->type.dtype), bytes = cornu_type_bytes(v->type);
+        CornuArray   values = { v->type, cornu__allocate(bytes + 1, 1) };
+        if (!values.data) return CORNU_ERR_MEMORY;
+        const CornuStatus status = cornu_variable_read(v->variable, values);
+        write_zeros(to, begin - end);
+        fwrite(values.data, 1, bytes, to);
+        cornu__release(values.data);
+        CORNU__TRY(status);
+        end = begin + bytes;
+    }
+    write_zeros(to, end_of_weights(c) - end);
     return CORNU_OK;
 }
 
@@ -214,8 +270,9 @@ static bool uniform(const CornuCVariable *v, double *number, CornuStatus *status
 
 static CornuStatus write_init(FILE *to, const CornuCModel *c)
 {
-    fprintf(to, "void %s_init(%s_state *state)\n{\n    state->weights = %s_trained;\n", c->prefix,
-            c->prefix, c->prefix);
+    fprintf(to, "void %s_init(%s_state *state)\n{\n", c->prefix, c->prefix);
+    if (c->config->weights) fprintf(to, "    (void)state;\n");
+    else fprintf(to, "    state->weights = %s_trained;\n", c->prefix);
     for (int i = 0; i < c->variable_count; i++) {
         const CornuCVariable *v = &c->variables[i];
         double      number = 0.0;
@@ -299,7 +356,9 @@ static CornuStatus write_source(FILE *to, const CornuCModel *c, const char *head
 CornuStatus cornu__c_write(CornuCModel *c)
 {
     CornuCFiles files;
-    CORNU__TRY(cornu__c_files_open(&files, c->config->path));
+    CORNU__TRY(cornu__c_files_open(&files, c->config->path, c->config->weights));
     write_header(files.header.stream, c);
-    return cornu__c_files_close(&files, write_source(files.source.stream, c, files.name));
+    CornuStatus status = write_source(files.source.stream, c, files.name);
+    if (!status && files.weights.stream) status = write_weights(files.weights.stream, c);
+    return cornu__c_files_close(&files, status);
 }

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "../../../models/models.h"
+#include "../../../models/translation.h"
 #include "../../datasets/files.h"
 #include "../../expect.h"
 #include "../../quick.h"
@@ -53,26 +54,29 @@ static void expect_close(const float *got, const float *want, int64_t count)
                      (double)want[i]);
 }
 
-/* The model's input and output for so many rows. */
-static void types_of(CornuModel *model, int64_t rows, CornuType *x, CornuType *y)
+/* The model's inputs and outputs for so many rows. */
+static CornuModelTypes types_of(CornuModel *model, int64_t rows)
 {
     CornuModelTypes types;
     expect_ok(cornu_model_types(model, rows, 0, &types));
-    *x = types.inputs[0];
-    if (types.rows_of[0]) x->dtype = CORNU_I32;
-    *y = types.outputs[0];
+    for (int i = 0; i < types.input_count; i++)
+        if (types.rows_of[i]) types.inputs[i].dtype = CORNU_I32;
+    return types;
 }
 
-static void expect_predicts_alike(const Compiled *c, CornuModel *model, const void *data)
+/* Of one row, the first output. */
+static void expect_predicts_alike(const Compiled *c, CornuModel *model, const void *const *data)
 {
-    CornuType x, y;
-    types_of(model, 1, &x, &y);
-    const int64_t count = cornu_type_count(y);
+    const CornuModelTypes types = types_of(model, 1);
+    const int64_t         count = cornu_type_count(types.outputs[0]);
+    CornuPredictConfig    predict = { .model = model };
     float *got = malloc((size_t)count * sizeof *got), *want = malloc((size_t)count * sizeof *want);
     assert_true(got && want);
+    for (int i = 0; i < types.input_count; i++)
+        predict.xs[i] = cornu_array_from((void *)(uintptr_t)data[i], types.inputs[i]);
+    predict.tos[0] = cornu_array_from(want, types.outputs[0]);
     c->predict(data, got);
-    expect_ok(cornu_predict(model, .x = cornu_array_from((void *)(uintptr_t)data, x),
-                            .to = cornu_array_from(want, y)));
+    expect_ok(cornu_predict_from(&predict));
     expect_close(got, want, count);
     free(got);
     free(want);
@@ -80,25 +84,44 @@ static void expect_predicts_alike(const Compiled *c, CornuModel *model, const vo
 
 /* ---- Networks ---- */
 
+static CornuModel *tutorial(void) { return cornu_mnist_tutorial(); }
+static CornuModel *translating(void)
+{
+    return cornu_transformer(.source_vocabulary = 40, .target_vocabulary = 42, .hidden = 64,
+                             .channels = 32, .heads = 2, .sequence_length = 9);
+}
+static CornuModel *(*const others[])(void) = { translating, tutorial };
+
+/* Beside the library's prediction; weights of millions of parameters in a file. */
+static void expect_network(const char *name, CornuModel *model)
+{
+    char  weights[FILES_PATH + 80];
+    void *data[CORNU_MAX_MODEL_TENSORS];
+    if (!model) fail_msg("%s", cornu_error_message());
+    const CornuModelTypes types = types_of(model, 1);
+    for (int i = 0; i < types.input_count; i++) data[i] = make_data(types.inputs[i], 7);
+    snprintf(weights, sizeof weights, "%s/%s.weights", folder, name);
+    const bool large = cornu_model_parameters(model) > 100000;
+    Compiled   compiled = compiled_open(name, (CornuCompileToCConfig){
+                                            .model = model, .weights = large ? weights : NULL });
+    expect_predicts_alike(&compiled, model, (const void *const *)data);
+    compiled_close(&compiled);
+    cornu_model_free(model);
+    for (int i = 0; i < types.input_count; i++) free(data[i]);
+}
+
 static void test_networks_predict(void **state)
 {
     (void)state;
-    static const char *const names[] = { "mnist_convnet", "mnist_cnn_bn", "char_gpt",
-                                         "shakespeare_lstm_quick", "resnet20", "mnist_cnn",
-                                         "fashion_mnist_cnn" };
-    const int count = quick(2, sizeof names / sizeof *names);
+    int count;
+    const CornuReferenceModel *networks = cornu_reference_models(&count);
     NEEDS_COMPILER();
-    for (int i = 0; i < count; i++) {
-        CornuModel *model = cornu_reference_model(names[i])->build(&(CornuNetworkConfig){ 0 });
-        CornuType   x, y;
-        assert_non_null(model);
-        types_of(model, 1, &x, &y);
-        void    *data = make_data(x, 7);
-        Compiled compiled = compiled_open(names[i], model, false, 0);
-        expect_predicts_alike(&compiled, model, data);
-        compiled_close(&compiled);
-        cornu_model_free(model);
-        free(data);
+    for (int i = 0; i < quick(3, count); i++)
+        expect_network(networks[i].name, networks[i].build(&(CornuNetworkConfig){ 0 }));
+    for (int i = 0; i < quick(1, 2); i++) {
+        char name[16];
+        snprintf(name, sizeof name, "other%d", i);
+        expect_network(name, others[i]());
     }
 }
 
@@ -189,15 +212,16 @@ static void test_layers_train(void **state)
     NEEDS_COMPILER();
     for (int i = 0; i < count; i++) {
         CornuModel *model = layers[i].make();
-        CornuType   x, y;
         if (!model || cornu_error_pending()) fail_msg("%s", cornu_error_message());
         expect_ok(cornu_compile(model, .optimizer = cornu_adam(),
                                 .loss = cornu_loss("mean_squared_error")));
-        Compiled compiled = compiled_open(layers[i].name, model, true, ROWS);
-        types_of(model, ROWS * STEPS, &x, &y);
+        Compiled compiled = compiled_open(layers[i].name, (CornuCompileToCConfig){
+                                              .model = model, .train = true, .batch_size = ROWS });
+        const CornuModelTypes types = types_of(model, ROWS * STEPS);
+        const CornuType       x = types.inputs[0], y = types.outputs[0];
         void *xs = make_data(x, 1), *ys = make_data(y, 2);
         train_both(&compiled, model, STEPS, xs, x, ys, y);
-        expect_predicts_alike(&compiled, model, xs);
+        expect_predicts_alike(&compiled, model, (const void *const[]){ xs });
         compiled_close(&compiled);
         cornu_model_free(model);
         free(xs);
@@ -223,13 +247,13 @@ static void expect_saved(const Compiled *c, const void *x)
     unsigned char *bytes = malloc(c->bytes());
     float          before[10], other[10], after[10];
     assert_non_null(bytes);
-    c->predict(x, before);
+    c->predict(&x, before);
     c->save(bytes);
     c->init();
-    c->predict(x, other);
+    c->predict(&x, other);
     assert_memory_not_equal(before, other, sizeof before);
     c->load(bytes);
-    c->predict(x, after);
+    c->predict(&x, after);
     assert_memory_equal(before, after, sizeof before);
     free(bytes);
 }
@@ -248,12 +272,13 @@ static void test_optimizers_train(void **state)
         expect_ok(cornu_compile(model, .optimizer = cornu_optimizer(optimizers[i]),
                                 .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
                                 .metrics = { CORNU_ACCURACY }));
-        Compiled compiled = compiled_open(optimizers[i], model, true, ROWS);
+        Compiled compiled = compiled_open(optimizers[i], (CornuCompileToCConfig){
+                                              .model = model, .train = true, .batch_size = ROWS });
         void    *xs = make_data(x, 3);
         int32_t *ys = make_data(y, 4);
         for (int k = 0; k < ROWS * STEPS; k++) ys[k] %= 10;
         train_both(&compiled, model, STEPS, xs, x, ys, y);
-        expect_predicts_alike(&compiled, model, xs);
+        expect_predicts_alike(&compiled, model, (const void *const[]){ xs });
         expect_saved(&compiled, xs);
         compiled_close(&compiled);
         cornu_model_free(model);
@@ -323,7 +348,13 @@ static void test_refusals(void **state)
                    CORNU_ERR_FILE, "/nowhere/at/all");
     expect_refused(plain(), (CornuCompileToCConfig){ .train = true }, CORNU_ERR_ARGUMENT,
                    "not compiled");
+    expect_refused(plain(), (CornuCompileToCConfig){ .path = "/tmp/a.c", .weights = "/tmp/a.c" },
+                   CORNU_ERR_ARGUMENT, "two files");
+    expect_refused(plain(), (CornuCompileToCConfig){ .weights = "/nowhere/at/all" },
+                   CORNU_ERR_FILE, "/nowhere/at/all");
     expect_refused(plain(), (CornuCompileToCConfig){ .rows = -1 }, CORNU_ERR_ARGUMENT, ".rows");
+    expect_refused(cornu_dlrm(.vocabulary = { 40 }, .numbers = 4), (CornuCompileToCConfig){ 0 },
+                   CORNU_ERR_UNSUPPORTED, "TPUEmbedding");
     expect_refused(LAYERS(cornu_shape(4), cornu_dense(2, .dtype = "mixed_bfloat16",
                                                       .name = "narrow")),
                    (CornuCompileToCConfig){ 0 }, CORNU_ERR_UNSUPPORTED, "narrow: ");
@@ -397,12 +428,11 @@ static void test_names_of_functions(void **state)
                                                      .name = names[i])));
     expect_ok(cornu_compile(model, .optimizer = cornu_adam(),
                             .loss = cornu_loss("mean_squared_error")));
-    Compiled compiled = compiled_open("named", model, true, ROWS);
-    CornuType x, y;
-    types_of(model, 1, &x, &y);
-    void *data = make_data(x, 3);
+    Compiled compiled = compiled_open("named", (CornuCompileToCConfig){
+                                                .model = model, .train = true, .batch_size = ROWS });
+    void    *data = make_data(types_of(model, 1).inputs[0], 3);
     compiled.init();
-    expect_predicts_alike(&compiled, model, data);
+    expect_predicts_alike(&compiled, model, (const void *const[]){ data });
     compiled_close(&compiled);
     cornu_model_free(model);
     free(data);

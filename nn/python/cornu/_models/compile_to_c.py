@@ -7,7 +7,8 @@ from .files import load
 from .._binding.library import lib, struct
 
 
-def compile_to_c(model, path, name=None, *, train=False, batch_size=None, rows=None, extent=None):
+def compile_to_c(model, path, name=None, *, train=False, batch_size=None, rows=None, extent=None,
+                 weights=None):
     """Writes a model as a .c file and its header, which need no library and allocate nothing.
 
         cornu.compile_to_c(model, "digits.c")
@@ -19,10 +20,11 @@ def compile_to_c(model, path, name=None, *, train=False, batch_size=None, rows=N
     batch_size: rows of such a step; default 32
     rows: of a prediction; default 1
     extent: in place of extents that the model leaves open, which are refused without it
+    weights: a file for the weights, which are in the .c file without it; for large models
     """
     if isinstance(model, (str, os.PathLike)):
         model = load(model)
     config = struct("CornuCompileToCConfig", model=model.pointer, path=os.fspath(path), name=name,
                     train=bool(train), batch_size=batch_size or 0, rows=rows or 0,
-                    extent=extent or 0)
+                    extent=extent or 0, weights=weights and os.fspath(weights))
     lib.cornu_compile_to_c_from(ctypes.byref(config))
