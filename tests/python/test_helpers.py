@@ -9,6 +9,7 @@ import os
 import pathlib
 import pickle
 import shutil
+import sys
 import tempfile
 import unittest
 from unittest import mock
@@ -92,7 +93,27 @@ class Images(Folder):
         again = utils.load_img(self.path("deep.png"), "grayscale", (5, 7))
         self.assertEqual((again.mode, again.size), ("I;16", (7, 5)))
         np.testing.assert_array_equal(np.asarray(again), np.asarray(deep))
+        with self.without_pillow():
+            deep = utils.load_img(os.path.join(files, "deep.png"), "grayscale")
         np.testing.assert_array_equal(np.asarray(deep.convert("L")), np.asarray(deep) >> 8)
+
+    def without_pillow(self):
+        return mock.patch.dict(sys.modules, {"PIL": None, "PIL.Image": None})
+
+    def test_images_are_those_of_pillow_where_it_is(self):
+        x = RNG.integers(0, 256, (7, 5, 4)).astype(np.uint8)
+        with self.without_pillow():
+            self.assertIs(type(utils.array_to_img(x)), utils.Image)
+        if importlib.util.find_spec("PIL") is None:
+            self.skipTest("Pillow")
+        from PIL import Image, ImageOps
+        utils.save_img(self.path("x.jpg"), x)       # which has no alpha
+        found = utils.load_img(self.path("x.jpg"), target_size=(14, 10))
+        self.assertIsInstance(found, Image.Image)
+        self.assertEqual((found.mode, found.size), ("RGB", (10, 14)))
+        self.assertEqual(found.resize((5, 7), Image.BICUBIC).size, (5, 7))
+        grey = ImageOps.autocontrast(utils.array_to_img(x[..., :1]))
+        self.assertEqual((grey.mode, grey.getextrema()), ("L", (0, 255)))
 
     def test_a_file_that_is_no_image(self):
         with open(self.path("x.png"), "w") as file:
@@ -101,7 +122,7 @@ class Images(Folder):
             utils.load_img(self.path("x.png"))
         with self.assertRaises(OSError):
             utils.load_img(self.path("none.png"))
-        with self.assertRaisesRegex(ValueError, "expected png"):
+        with self.without_pillow(), self.assertRaisesRegex(ValueError, "expected png"):
             utils.save_img(self.path("x.jpg"), np.zeros((2, 2, 3)))
 
 

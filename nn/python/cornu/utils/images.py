@@ -1,5 +1,5 @@
 """Images of files as arrays, without another package: the library reads PNG, JPEG, BMP, GIF, PNM
-and DICOM."""
+and DICOM. Where Pillow is installed, images are Pillow's, as in Keras."""
 
 import ctypes
 import os
@@ -176,6 +176,16 @@ class Image:
         return "<cornu.utils.Image mode=%s size=%dx%d>" % ((self.mode,) + self.size)
 
 
+def image_of(pixels):
+    """Pillow's image of pixels (H, W, C), which programs hand to functions of Pillow; an Image where
+    Pillow is not installed."""
+    try:
+        from PIL.Image import fromarray     # when the first image is made: the import takes a while
+    except ImportError:
+        return Image(pixels)
+    return fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels)
+
+
 class Memory:
     """What the library allocated, freed with the last array of it."""
 
@@ -222,13 +232,13 @@ def _centre(height, width, to_height, to_width):
 
 def load_img(path, color_mode="rgb", target_size=None, interpolation="nearest",
              keep_aspect_ratio=False):
-    """An Image of a file, of target_size (height, width) if that is given. It is turned as its EXIF
+    """The image of a file, of target_size (height, width) if that is given. It is turned as its EXIF
     orientation says; "grayscale" keeps 16 bits, as Keras does."""
     pixels = read_image(path, color_mode, True)
     if target_size is not None and pixels.shape[:2] != tuple(target_size):
         part = _centre(*pixels.shape[:2], *target_size) if keep_aspect_ratio else None
         pixels = resized_bytes(pixels, *target_size, interpolation, part)
-    return Image(pixels)
+    return image_of(pixels)
 
 
 def _first(data_format):
@@ -250,7 +260,7 @@ def img_to_array(img, data_format=None, dtype=None):
 
 
 def array_to_img(x, data_format=None, scale=True, dtype=None):
-    """An Image of an array (H, W, C), whose least and greatest values become 0 and 255 with
+    """The image of an array (H, W, C), whose least and greatest values become 0 and 255 with
     `scale`."""
     x = np.array(x, dtype or "float32")
     if x.ndim != 3:
@@ -261,12 +271,18 @@ def array_to_img(x, data_format=None, scale=True, dtype=None):
     if scale:
         x = x - x.min()
         x = x / (x.max() or 1) * 255
-    return Image(x.astype(np.uint8))
+    return image_of(x.astype(np.uint8))
 
 
 def save_img(path, x, data_format=None, file_format=None, scale=True, **kwargs):
-    """Writes an array (H, W, C) as a PNG file."""
-    array_to_img(x, data_format, scale).save(path, file_format)
+    """Writes an array (H, W, C) as a PNG file; with Pillow installed, as a file of any format that
+    it writes, with its options."""
+    image = array_to_img(x, data_format, scale)
+    kind = (file_format or os.path.splitext(os.fspath(path))[1][1:]).lower()
+    kind = "jpeg" if kind == "jpg" else kind
+    if kind == "jpeg" and image.mode == "RGBA":
+        image = image.convert("RGB")
+    image.save(path, kind, **kwargs)
 
 
 def smart_resize(x, size, interpolation="bilinear", data_format="channels_last", **kwargs):
