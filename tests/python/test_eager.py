@@ -81,6 +81,19 @@ class Operations(unittest.TestCase):
         self.assertEqual(ops.shape(y), (3,))
         self.assertIs(type(ops.convert_to_numpy(y)), np.ndarray)
 
+    def test_elements_are_arrays_as_those_of_tensors(self):
+        x = ops.argmax(np.array([[1, 5], [7, 2]]), -1)
+        self.assertEqual(["a", "b"][x[0]] + "%d {:.1f}".format(x[1]) % x[0], "b1 0.0")
+        self.assertEqual({1: "one"}[x[0].numpy()], "one")       # TensorFlow's numpy of a number
+        self.assertEqual({1: "one"}[x[0]], "one")
+        self.assertEqual(set(np.unique(x)), {0, 1})
+        self.assertEqual([each.numpy() + 1 for each in x], [2, 1])
+        self.assertEqual(float(ops.sum(x[0]) + x[1]), 1.0)
+        with self.assertRaisesRegex(TypeError, "unhashable type: an array with axes"):
+            hash(x)
+        with self.assertRaisesRegex(TypeError, "iteration over an array without axes"):
+            iter(x[0])
+
     def test_numbers_that_differ_are_not_compiled_again(self):
         x = np.ones(3, np.float32)
         for i in range(3):

@@ -120,11 +120,22 @@ def dtype_number(name):
 # ---- Operations' arrays ----
 
 class Array(np.ndarray):
-    """What operations on arrays return: a NumPy array. Under a GradientTape its operators are
-    recorded, as operations are."""
+    """What operations on arrays return: a NumPy array, whose elements are ones of no axes, as
+    those of Keras' tensors. Under a GradientTape its operators are recorded, as operations are."""
 
     def numpy(self):
-        return np.asarray(self)
+        """NumPy's array; of one number, its scalar, as TensorFlow returns it."""
+        return np.asarray(self)[()]
+
+    def __iter__(self):
+        if not self.ndim:
+            raise TypeError("iteration over an array without axes")
+        return (self[i] for i in range(len(self)))
+
+    def __hash__(self):
+        if self.ndim:
+            raise TypeError("unhashable type: an array with axes")
+        return hash(self.item())        # as that of NumPy's numbers
 
     def __float__(self):
         return float(self.item())       # of one element, whatever its axes
@@ -141,7 +152,8 @@ def _recorded(name, operation, reflected=False):
 
     def call(self, *others):
         if not is_taped():
-            return usual(self, *others)
+            made = usual(self, *others)
+            return np.asarray(made).view(Array) if isinstance(made, np.generic) else made
         return operate(operation, *others[::-1], self) if reflected else \
             operate(operation, self, *others)
     call.__name__ = name
@@ -171,7 +183,7 @@ NARROWER.update({np.dtype(a): np.dtype(b) for a, b in _WIDER.items() if a != "ui
 
 def to_array(value, dtype=None):
     """A NumPy array as keras.ops.convert_to_tensor makes it: 64-bit numbers become 32-bit ones."""
-    array = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
+    array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
     if dtype is not None:
         return array.astype(KERAS_NAMES[dtype_number(dtype)], copy=False)
     if array.dtype in _EXACT and array.dtype not in NARROWER:

@@ -47,7 +47,7 @@ def recording_of(values):
 
 def stored(x):
     """An array of numbers or strings."""
-    array = x.numpy() if hasattr(x, "numpy") else np.asarray(x)
+    array = np.asarray(x.numpy() if hasattr(x, "numpy") else x)
     return array if array.dtype.kind in "SUO" else to_array(array)
 
 

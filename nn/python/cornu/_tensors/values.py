@@ -674,7 +674,7 @@ def convert_to_numpy(x):
     if hasattr(x, "_symbol"):
         raise TypeError("%r has no elements before a model computes them; in %s"
                         % (x, users_line()))
-    return x.numpy() if hasattr(x, "numpy") else np.asarray(x)
+    return np.asarray(x.numpy() if hasattr(x, "numpy") else x)
 
 
 def shape(x):
