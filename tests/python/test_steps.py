@@ -558,6 +558,53 @@ class Steps(Histories):
         error = before - Y
         np.testing.assert_allclose(model.dense.get_weights()[1], -0.1 * error.mean(0), atol=1e-5)
 
+    def test_labels_of_one_of_two_outputs(self):
+        """The losses and metrics of compile are of what the step gives them, as in Keras."""
+        class Two(cornu.Model):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = L.Dense(3, kernel_initializer="ones"), L.Dense(2)
+
+            def call(self, x):
+                return self.a(x), self.b(x)
+
+            def train_step(self, data):
+                x, y = data
+                with cornu.GradientTape() as tape:
+                    logits = self(x)[0]
+                    loss = self.compiled_loss(y, logits)
+                weights = self.a.trainable_weights
+                self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+                self.compiled_metrics.update_state(y, logits)
+                return {"value": loss, **{m.name: m.result() for m in self.metrics}}
+
+        x, y = np.eye(4, dtype="float32"), np.array([0, 1, 2, 1])
+        model = Two()
+        model.compile("sgd", cornu.losses.SparseCategoricalCrossentropy(from_logits=True),
+                      metrics=["accuracy", cornu.metrics.SparseTopKCategoricalAccuracy(2, "top2")])
+        for _ in range(2):      # which begin anew
+            logs = model.fit(x, y, batch_size=4, shuffle=False, verbose=0).history
+            self.assertEqual(sorted(logs), ["accuracy", "loss", "top2", "value"])
+        one = cornu.Sequential([cornu.Input((4,)), L.Dense(3, kernel_initializer="ones")])
+        one.compile("sgd", cornu.losses.SparseCategoricalCrossentropy(from_logits=True),
+                    metrics=["accuracy"])
+        one.fit(x, y, batch_size=4, shuffle=False, verbose=0)
+        alone = one.fit(x, y, batch_size=4, shuffle=False, verbose=0).history
+        for name, of in (("value", "loss"), ("accuracy", "accuracy")):
+            np.testing.assert_allclose(logs[name], alone[of], rtol=1e-6)
+
+    def test_a_label_for_the_first_of_two_outputs(self):
+        class Sum(cornu.Model):
+            def compute_loss(self, x, y_true, y_pred, sample_weight=None, training=False):
+                return sum(cornu.ops.mean((y_true - p) ** 2) for p in y_pred)
+
+        x = cornu.Input((2,))
+        model = Sum(x, [L.Dense(1, kernel_initializer=init)(x) for init in ("ones", "zeros")])
+        model.compile("sgd", metrics=[cornu.metrics.MeanAbsoluteError(name="mae")] * 2)
+        logs = model.fit(np.eye(2), np.array([3.0, 2.0]), batch_size=2, verbose=0).history
+        self.assertEqual(logs["loss"], [2.5 + 6.5])
+        self.assertEqual(logs["mae"], [1.5])
+
     def test_other_labels(self):
         """compute_loss and the metrics of compile on labels that are not the batch's, of other
         rows; results are in the order of `metrics`."""

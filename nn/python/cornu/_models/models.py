@@ -203,11 +203,24 @@ class Model(Trained, Configured, Weighted):
             self._make_of_parts()
             return x
         first, x = first_batch(x) if is_feed(x) else (x, x)
-        if self._body:
+        if self._body is None:
+            self.build(np.shape(first))
+        elif not self._overrides("train_step"):
             self._make_from(inputs_like(first))
         else:
-            self.build(np.shape(first))
+            self._make_from_or_of_parts(first)
         return x
+
+    def _make_from_or_of_parts(self, first):
+        """Makes the model of a subclass with a train_step, whose call may take something else than
+        the data: then it is made of the models that it calls."""
+        try:
+            self._make_from(inputs_like(first))
+        except Exception as error:      # whatever the program's call raises
+            try:
+                self._make_of_parts()
+            except ValueError:
+                raise error from None
 
     @property
     def name(self):

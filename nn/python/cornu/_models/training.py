@@ -84,7 +84,7 @@ class Trained(Stepped):
         gradient_norm: fit also logs the norm of all gradients
         debug_nans: a step fails that makes a number nan or infinite, naming the layer
         """
-        self.loss = loss
+        self.loss, self._partial = loss, None
         if self._unknown():
             self._compiling = {key: value for key, value in locals().items()
                                if key not in ("self", "__class__")}

@@ -16,6 +16,7 @@ from .._tensors.operators import operate, users_line
 from .callables import (_FAILED, _POINTER, _POINTERS, _STATUS, _UPDATE, Into, address_of, guarded,
                    guarded_result)
 from .._tensors.values import Value, current
+from .partial import Partial
 
 _CALL = lib.type("CornuStepCall")
 _STEP = ctypes.CFUNCTYPE(_STATUS, _POINTER, ctypes.POINTER(_CALL))
@@ -247,8 +248,13 @@ class CompiledMetrics(LossTracker):
         self._model = model
 
     def update_state(self, y, y_pred, sample_weight=None):
-        if y is not None or step()._call.y_count:   # else there is nothing to compare with
+        if y is None and not step()._call.y_count:
+            return      # there is nothing to compare with
+        partial = self._model._partial_for(y, y_pred)
+        if partial is None:
             self._model._compute(lib.cornu_step_compute_metrics, y, y_pred, sample_weight)
+        else:
+            partial.update_metrics(y, y_pred, sample_weight)
 
 
 class AllMetrics:
@@ -260,8 +266,11 @@ class AllMetrics:
 
     def update_state(self, y, y_pred, sample_weight=None):
         from ..metrics import Mean
+        partial = self._model._partial
+        compiled = partial.metrics if partial else ()
         for metric in self._model.metrics:
-            if isinstance(metric, CompiledMetrics) or not isinstance(metric, (Mean, LossTracker)):
+            if isinstance(metric, CompiledMetrics) or metric in compiled or \
+                    not isinstance(metric, (Mean, LossTracker)):
                 metric.update_state(y, y_pred, sample_weight=sample_weight)
             elif isinstance(metric, LossTracker):
                 metric.update_state(operate("mean", y_pred), sample_weight=float(_rows(y_pred)))
@@ -285,6 +294,7 @@ class Stepped:
     """The part of Model that a subclass overrides."""
 
     _own_step = None    # the OwnStep that it is compiled with
+    _partial = None     # the Partial that its step computes losses and metrics with
 
     def _run_step(self, method, data):
         """train_step(data), or JAX' train_step(state, data), which returns logs and the state."""
@@ -340,14 +350,29 @@ class Stepped:
         recording, total = step(), None
         if any(lib.cornu_model_loss(self.pointer, i) for i in
                range(lib.cornu_model_output_count(self.pointer))):
-            total = Value(self._compute(lib.cornu_step_compute_loss, y, y_pred, sample_weight),
-                          recording)
+            total = self._compiled_loss(y, y_pred, sample_weight)
         for loss in [*recording.losses, *self._weight_losses()]:
             total = loss if total is None else total + loss
         if total is None:
             raise ValueError("%s: compiled without loss; override compute_loss, or compile with "
                              "one" % self.name)
         return total
+
+    def _compiled_loss(self, y, y_pred, sample_weight):
+        """The sum of the losses of compile."""
+        partial = self._partial_for(y, y_pred)
+        if partial is not None:
+            return partial.loss(y, y_pred, sample_weight)
+        return Value(self._compute(lib.cornu_step_compute_loss, y, y_pred, sample_weight), step())
+
+    def _partial_for(self, y, y_pred):
+        """What computes with other labels or predictions than one of each output; else None."""
+        count = lib.cornu_model_output_count(self.pointer)
+        if y is None or y_pred is None or len(leaves(y)) == len(leaves(y_pred)) == count:
+            return None
+        if self._partial is None:
+            self._partial = Partial(self, self._again, y, y_pred)
+        return self._partial
 
     def _compute(self, function, y, y_pred, sample_weight):
         """What the library computes of the losses or metrics of compile, of labels and predictions
@@ -387,7 +412,8 @@ class Stepped:
     @property
     def metrics(self):
         """The mean of the loss, the metrics of compile, and those that are attributes."""
-        known = [self._loss_tracker, self._compile_metrics] if self._compiled is not None else []
+        compiled = self._partial.metrics if self._partial else [self._compile_metrics]
+        known = [self._loss_tracker, *compiled] if self._compiled is not None else []
         return known + self._attribute_metrics()
 
     def _metric_order(self):

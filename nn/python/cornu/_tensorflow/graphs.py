@@ -20,7 +20,9 @@ _worker = concurrent.futures.ThreadPoolExecutor(1, "cornu_in_graphs")
 _UNKNOWN = ((32, 33), (512, 640))
 
 
-def _array_like(tensor, unknown, example):
+def _array_like(tensor, unknown, example, counts):
+    if counts and not tensor.shape.rank and tensor.dtype.is_integer:
+        return np.array(unknown, tensor.dtype.as_numpy_dtype)
     shape = [unknown if extent is None else extent for extent in tensor.shape]
     if example is not None:
         return np.full(shape, example)
@@ -30,20 +32,22 @@ def _array_like(tensor, unknown, example):
 
 def _tried(computed, tensors, example):
     """The form of the result, and its arrays for two extents in the place of unknown ones, or for
-    those of the graph."""
+    those of the graph. Where zeros do not do, integers of no axes may be such an extent, as that of
+    the batch."""
     for tensor in tensors:
         if tensor.shape.rank is None:
             raise ValueError("the rank of a tensor of TensorFlow is not known: call its set_shape "
                              "before; in %s" % users_line())
     unknown = any(None in tuple(t.shape) for t in tensors)
-    value = example() if example else None
-    for pair in _UNKNOWN if unknown else [_UNKNOWN[0][:1]]:
-        try:
-            made = [computed([_array_like(tensor, extent, value) for tensor in tensors])
-                    for extent in pair]
-            return made[0][0], [arrays for _, arrays in made]
-        except Exception as error:      # pylint: disable=broad-exception-caught
-            failure = error
+    value, failure = example() if example else None, None
+    for counts in (False, True):
+        for pair in _UNKNOWN if unknown or counts else [_UNKNOWN[0][:1]]:
+            try:
+                made = [computed([_array_like(tensor, extent, value, counts) for tensor in tensors])
+                        for extent in pair]
+                return made[0][0], [arrays for _, arrays in made]
+            except Exception as error:      # pylint: disable=broad-exception-caught
+                failure = failure or error
     raise failure
 
 
