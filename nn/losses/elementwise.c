@@ -11,11 +11,35 @@ struct Elementwise {
     double       delta;
 };
 
+/* Both of one shape: Keras broadcasts an axis of extent 1, of labels or of predictions. */
+static bool broadcast_pair(const char *who, CornuTensor **y_true, CornuTensor **y_pred)
+{
+    *y_true = cornu_op_convert(cornu__match_ranks(*y_true, *y_pred), CORNU_F32);
+    if (!*y_true || !*y_pred) return false;
+    const CornuShape t = cornu_tensor_shape(*y_true), p = cornu_tensor_shape(*y_pred);
+    CornuShape       both = p;
+    bool             fits = t.rank == p.rank;
+    for (int i = 0; fits && i < p.rank; i++) {
+        if (p.extent[i] == 1 && i > 0) both.extent[i] = t.extent[i];
+        fits = t.extent[i] == both.extent[i] || (t.extent[i] == 1 && i > 0);
+    }
+    if (fits) {
+        *y_true = cornu_op_broadcast(*y_true, both);
+        *y_pred = cornu_op_broadcast(*y_pred, both);
+        return *y_true && *y_pred;
+    }
+    CornuText a, b;
+    cornu__fail_null(CORNU_ERR_SHAPE, "%s: y_true is %s, y_pred %s; expected the same, or an axis "
+                     "of extent 1 after the batch's", who, cornu_shape_print(&a, t),
+                     cornu_shape_print(&b, p));
+    return false;
+}
+
 static CornuTensor *elementwise_call(const CornuLoss *self, CornuTensor *y_true,
                                      CornuTensor *y_pred)
 {
     const Elementwise *loss = (const Elementwise *)self;
-    if (!y_pred || !cornu__same_shapes(self->name, &y_true, y_pred)) return NULL;
+    if (!broadcast_pair(self->name, &y_true, &y_pred)) return NULL;
     CornuTensor *each = loss->each(loss, y_true, y_pred);
     if (!each || cornu_tensor_shape(each).rank < 2) return each;
     return cornu_op_reduce_mean(each, cornu__last_axis(each), false);

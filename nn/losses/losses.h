@@ -122,7 +122,8 @@ CornuLoss *cornu_kl_divergence_from(const CornuLossConfig *config);
 #define cornu_kl_divergence(...) \
     cornu_kl_divergence_from(&(CornuLossConfig){ .unset = 0, __VA_ARGS__ })
 
-/* ---- Of numbers: y_true and y_pred (B, …, N), the mean over N of … ---- */
+/* ---- Of numbers: y_true and y_pred (B, …, N), the mean over N of … ----
+ * As in Keras an axis of extent 1 after the batch's, of either, is broadcast. */
 
 /* (t - p)^2 */
 CornuLoss *cornu_mean_squared_error_from(const CornuLossConfig *config);

@@ -61,6 +61,8 @@ def loss_cases():
     cases = {
         "mae": (K.MeanAbsoluteError, {}, REAL, LOGITS),
         "mse": (K.MeanSquaredError, {}, REAL, LOGITS),
+        "mse_one_prediction": (K.MeanSquaredError, {}, REAL, LOGITS[:, :1]),
+        "mae_one_label": (K.MeanAbsoluteError, {}, REAL[:, :1], LOGITS),
         "mape": (K.MeanAbsolutePercentageError, {}, REAL, LOGITS),
         "msle": (K.MeanSquaredLogarithmicError, {}, POSITIVE, np.abs(LOGITS)),
         "msle_negative": (K.MeanSquaredLogarithmicError, {}, REAL, LOGITS),

@@ -144,7 +144,7 @@ static void values_and_gradients(void **state)
         }
         cornu_device_close(device);
     }
-    assert_true(checked == 3 * 56);
+    assert_true(checked == 3 * 58);
     golden_close(&golden);
 }
 
