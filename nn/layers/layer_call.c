@@ -207,7 +207,8 @@ static CornuTensor *record(CornuLayer *layer, const CornuCall *call, CornuTensor
             return NULL;
         }
     out_masks[0] = call->mask;
-    if (kind->mask_many) out_masks[0] = kind->mask_many(layer, call, given, in_count, masks);
+    if (kind->mask_many)
+        out_masks[0] = kind->mask_many(layer, call, given, in_count, masks, out_masks);
     else if (kind->mask) out_masks[0] = kind->mask(layer, call, given[0]);
     for (int i = 1; kind->masked_outputs && i < kind->masked_outputs(layer); i++)
         out_masks[i] = out_masks[0];

@@ -164,9 +164,10 @@ typedef struct {
     /* The number of outputs, from the first one on, that have this mask; NULL: 1. */
     int (*masked_outputs)(const CornuLayer *layer);
 
-    /* In place of mask, for a layer that merges inputs: masks[i] is the mask of in[i], or NULL. */
+    /* In place of mask, for a layer that merges inputs: masks[i] is the mask of in[i], or NULL.
+     * Returns the mask of the first output; may set those of others, out_masks[1] and on. */
     CornuTensor *(*mask_many)(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
-                              int in_count, CornuTensor *const *masks);
+                              int in_count, CornuTensor *const *masks, CornuTensor **out_masks);
 
     /* In place of call_many and mask, for a layer made of others, each of whose outputs has its own
      * mask: sets out_masks too. Models are such layers. */

@@ -63,6 +63,39 @@ class Calls(unittest.TestCase):
         inner = cornu.Sequential([cornu.Input((6,)), L.Rescaling(2.0)])
         np.testing.assert_array_equal(self.values(x, inner(x, training=False), data), 2 * data)
 
+    def test_masks_of_arrays(self):
+        """A layer's result has its mask, which the next layer obeys, as symbolic tensors do."""
+        class Halves(L.Layer):
+            def call(self, x):
+                return cornu.ops.split(x, 2, axis=1)
+
+            def compute_mask(self, x, mask=None):
+                return None if mask is None else cornu.ops.split(mask, 2, axis=1)
+        words = np.array([[1, 2, 3, 0], [4, 0, 0, 0]])
+        embedding, lstm = L.Embedding(10, 4, mask_zero=True), L.LSTM(3)
+        x = embedding(words)
+        np.testing.assert_array_equal(x._keras_mask, words != 0)
+        given = cornu.Input((4,), dtype="int32")
+        symbolic = embedding(given)
+        masked = self.values(given, [lstm(symbolic), symbolic._keras_mask], words)
+        np.testing.assert_array_equal(masked[1], words != 0)
+        self.assertGreater(np.abs(lstm(np.asarray(x)) - masked[0]).max(), 1e-4)
+        recorded = cornu.function(lambda words: lstm(embedding(words)))
+        for found in (lstm(x), recorded(words)):
+            np.testing.assert_allclose(found, masked[0], atol=1e-6)
+        for i, half in enumerate(Halves()(x)):
+            np.testing.assert_array_equal(half._keras_mask, words[:, 2 * i:2 * i + 2] != 0)
+        self.assertIsNone(cornu.ops.relu(x)._keras_mask)
+        self.assertIsNone(L.Dense(3)(np.ones((2, 4)))._keras_mask)
+
+    def test_build_of_a_model_of_inputs(self):
+        """Keras ignores what it is given."""
+        given = cornu.Input((4,))
+        model = cornu.Model(given, L.Dense(3)(given))
+        for shape in ((None, 4), (None, 7), np.ones((2, 4))):
+            model.build(shape)
+        self.assertEqual(model.predict(np.ones((2, 4)), verbose=0).shape, (2, 3))
+
     def test_masks(self):
         """The LSTM stops at the mask's end."""
         x, short = cornu.Input((4, 2)), cornu.Input((2, 2))

@@ -125,9 +125,9 @@ static CornuTensor *attend(CornuLayer *layer, const CornuCall *call, const Setti
 }
 
 static CornuTensor *query_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
-                               int in_count, CornuTensor *const *masks)
+                               int in_count, CornuTensor *const *masks, CornuTensor **out_masks)
 {
-    (void)layer, (void)call, (void)in, (void)in_count;
+    (void)layer, (void)call, (void)in, (void)in_count, (void)out_masks;
     return masks[QUERY];
 }
 

@@ -55,8 +55,9 @@ static CornuTensor *all_true(const CornuCall *call, CornuTensor *x)
 /* Along the time axis, masks are concatenated too; along the last axis, a step is valid if it is in
  * any input. All steps of an input without a mask are valid. */
 static CornuTensor *concat_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
-                                int in_count, CornuTensor *const *masks)
+                                int in_count, CornuTensor *const *masks, CornuTensor **out_masks)
 {
+    (void)out_masks;
     const int    rank = cornu_tensor_shape(in[0]).rank, axis = concat_axis(layer, rank);
     CornuTensor *each[CORNU_MAX_LAYER_TENSORS];
     bool         masked = false;
@@ -144,9 +145,9 @@ static CornuTensor *dot_call(CornuLayer *layer, const CornuCall *call, CornuTens
 }
 
 static CornuTensor *dot_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
-                             int in_count, CornuTensor *const *masks)
+                             int in_count, CornuTensor *const *masks, CornuTensor **out_masks)
 {
-    (void)layer, (void)call, (void)in, (void)in_count, (void)masks;
+    (void)layer, (void)call, (void)in, (void)in_count, (void)masks, (void)out_masks;
     return NULL;
 }
 

@@ -126,10 +126,10 @@ static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTen
 
 /* A step is valid if it is in any input; NULL if any input has no mask. */
 static CornuTensor *mask_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
-                              int in_count, CornuTensor *const *masks)
+                              int in_count, CornuTensor *const *masks, CornuTensor **out_masks)
 {
     CornuTensor *any = masks[0];
-    (void)layer, (void)call, (void)in;
+    (void)layer, (void)call, (void)in, (void)out_masks;
     for (int i = 1; i < in_count && any; i++)
         any = masks[i] ? cornu_op_select(any, any, masks[i]) : NULL;
     return any;

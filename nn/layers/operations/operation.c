@@ -55,9 +55,9 @@ CornuTensor *cornu__operation_call(CornuLayer *layer, const CornuCall *call,
 /* As in Keras, results of operations have no masks. */
 CornuTensor *cornu__operation_mask(CornuLayer *layer, const CornuCall *call,
                                    CornuTensor *const *in, int in_count,
-                                   CornuTensor *const *masks)
+                                   CornuTensor *const *masks, CornuTensor **out_masks)
 {
-    (void)layer, (void)call, (void)in, (void)in_count, (void)masks;
+    (void)layer, (void)call, (void)in, (void)in_count, (void)masks, (void)out_masks;
     return NULL;
 }
 

@@ -116,7 +116,7 @@ CornuTensor *cornu__operation_call(CornuLayer *layer, const CornuCall *call,
                                    CornuTensor *const *in, int in_count, CornuTensor **out);
 CornuTensor *cornu__operation_mask(CornuLayer *layer, const CornuCall *call,
                                    CornuTensor *const *in, int in_count,
-                                   CornuTensor *const *masks);
+                                   CornuTensor *const *masks, CornuTensor **out_masks);
 int          cornu__operation_outputs(const CornuLayer *layer);
 void         cornu__operation_free(CornuLayer *layer);
 

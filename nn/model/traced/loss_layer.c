@@ -23,9 +23,9 @@ static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTen
 }
 
 static CornuTensor *no_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
-                            int in_count, CornuTensor *const *masks)
+                            int in_count, CornuTensor *const *masks, CornuTensor **out_masks)
 {
-    (void)layer, (void)call, (void)in, (void)in_count, (void)masks;
+    (void)layer, (void)call, (void)in, (void)in_count, (void)masks, (void)out_masks;
     return NULL;
 }
 

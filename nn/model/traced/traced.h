@@ -70,7 +70,7 @@ typedef struct {
                                                     which depends on weights alone */
     bool         training_only, inference_only;   /* both: it is never called, and makes the layers
                                                      in it parts of this one, for own steps */
-    bool         computes_mask;   /* the one output is the mask of the layer's results */
+    bool         computes_mask;   /* the outputs are the masks of the first results */
     bool         computes_states; /* of a cell of RNN: the states with which it begins, of a column
                                      f32 (B, 1) for a batch; without such a graph they are zeros */
 } CornuTracedGraphConfig;

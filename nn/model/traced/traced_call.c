@@ -160,7 +160,7 @@ CornuTensor *cornu__traced_call_many(CornuLayer *layer, const CornuCall *call,
 
 CornuTensor *cornu__traced_mask_many(CornuLayer *layer, const CornuCall *call,
                                      CornuTensor *const *in, int in_count,
-                                     CornuTensor *const *masks)
+                                     CornuTensor *const *masks, CornuTensor **out_masks)
 {
     CornuType    types[CORNU_MAX_LAYER_TENSORS];
     CornuTensor *mask[CORNU_MAX_MODEL_TENSORS];
@@ -169,7 +169,10 @@ CornuTensor *cornu__traced_mask_many(CornuLayer *layer, const CornuCall *call,
     const CornuTracedGraph *graph = cornu__traced_graph_for(
         traced, types, in_count, call->training, CORNU_TRACED_MASK);
     if (!graph) return traced->supports_masking ? masks[0] : NULL;
-    return cornu_op_convert(call_graph(layer, call, graph, in, mask), CORNU_BOOL);
+    if (!call_graph(layer, call, graph, in, mask)) return NULL;
+    for (int i = 1; i < graph->results && i < cornu_layer_outputs(layer); i++)
+        out_masks[i] = cornu_op_convert(mask[i], CORNU_BOOL);
+    return cornu_op_convert(mask[0], CORNU_BOOL);
 }
 
 bool cornu__layer_assigns(const CornuLayer *layer)

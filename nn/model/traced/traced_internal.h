@@ -63,7 +63,7 @@ CornuTensor *cornu__traced_call_many(CornuLayer *layer, const CornuCall *call,
                                      CornuTensor *const *in, int in_count, CornuTensor **out);
 CornuTensor *cornu__traced_mask_many(CornuLayer *layer, const CornuCall *call,
                                      CornuTensor *const *in, int in_count,
-                                     CornuTensor *const *masks);
+                                     CornuTensor *const *masks, CornuTensor **out_masks);
 extern const struct CornuCell cornu__traced_cell;
 
 /* cornu_traced_weight with the arguments as an object; and back, of weight i. */

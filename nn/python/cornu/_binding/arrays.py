@@ -123,6 +123,8 @@ class Array(np.ndarray):
     """What operations on arrays return: a NumPy array, whose elements are ones of no axes, as
     those of Keras' tensors. Under a GradientTape its operators are recorded, as operations are."""
 
+    _keras_mask = None      # Keras' name of the mask that a layer's result has
+
     def numpy(self):
         """NumPy's array; of one number, its scalar, as TensorFlow returns it."""
         return np.asarray(self)[()]

@@ -322,7 +322,9 @@ class Traces:
             of = given[0] if isinstance(given, (list, tuple)) else given
             mask = self.compute_mask(given, operation("mask_of", of) if of._masked else None)
             if mask is not None:
-                self._add(trace, inputs, [trace.tensor(mask)], computes_mask=True)
+                masks = mask if isinstance(mask, (list, tuple)) else [mask]
+                self._add(trace, inputs, [trace.tensor(each) for each in masks],
+                          computes_mask=True)
 
     def _first_states(self, column):
         """Of a cell: tensors such as the states of get_initial_state, of which a graph is made;

@@ -195,7 +195,8 @@ class _Symbols:
     """Arguments of a layer's call with symbolic tensors in the place of arrays."""
 
     def __init__(self):
-        self.given, self.symbols, self.key = [], [], []
+        self.given, self.key = [], []
+        self.masks = {}     # the place of the mask of the array at a place
 
     def __call__(self, value):
         if isinstance(value, dict):
@@ -207,16 +208,37 @@ class _Symbols:
         if not is_array(value) and not isinstance(value, (list, tuple)):
             self.key.append(value)
             return value
+        mask = getattr(value, "_keras_mask", None)
         if not isinstance(value, (Value, Readable)):
             value = stored(value)
         if not value.shape:
             raise ValueError("a layer is called on a scalar, expected an array with a row for each "
                              "sample")
+        place = self._add(value)
+        if mask is not None:
+            self.masks[place.i] = self._add(mask).i
+        return place
+
+    def _add(self, value):
         dtype = getattr(value.dtype, "name", value.dtype)
         dtype = "string" if getattr(value.dtype, "kind", "f") in "SUO" else dtype
         self.given.append(value)
         self.key.append((tuple(value.shape[1:]), dtype))
         return Place(len(self.given) - 1)
+
+    def inputs(self):
+        """Symbolic tensors of the model of this call, and what the layer is called on."""
+        shapes = [part for part in self.key if isinstance(part, tuple)]
+        made = [input_tensor(shape, dtype=None if "float" in dtype else dtype, name="x%d" % i)
+                for i, (shape, dtype) in enumerate(shapes)]
+        return made, [_with_mask(tensor, made[self.masks[i]]) if i in self.masks else tensor
+                      for i, tensor in enumerate(made)]
+
+
+def _with_mask(tensor, mask):
+    """A symbolic tensor that brings this mask along."""
+    from ..layers import Lambda
+    return Lambda(lambda given: given[0], mask=lambda given, _: given[1])([tensor, mask])
 
 
 def _word_of(layer):
@@ -241,23 +263,26 @@ def call_layer(layer, args, kwargs):
     key = repr((symbols.key, args, kwargs.keys()))
     model = layer._wrappers.get(key)
     if model is None:
-        shapes = [part for part in symbols.key if isinstance(part, tuple)]
-        symbols.symbols = [input_tensor(shape, dtype=None if "float" in dtype else dtype,
-                                        name="x%d" % i)
-                           for i, (shape, dtype) in enumerate(shapes)]
+        inputs, operands = symbols.inputs()
         first = layer._first
-        made = layer._called(filled(args, symbols.symbols), filled(kwargs, symbols.symbols))
+        made = layer._called(filled(args, operands), filled(kwargs, operands))
         layer._first = first
         tensors = []
         form = flat(made, tensors)      # what is no tensor stays in its place
         if [t.dtype for t in tensors] == ["string"]:
             return _strings(layer, symbols.given)
-        model = Model(symbols.symbols, tensors, name=layer.name + "_call", only_called=True)
-        model._form = form
+        masked = [(Place(i), tensor._keras_mask) for i, tensor in enumerate(tensors)
+                  if tensor._masked]
+        model = Model(inputs, tensors + [mask for _, mask in masked], name=layer.name + "_call",
+                      only_called=True)
+        model._form = [form, [(result, Place(len(tensors) + i))
+                              for i, (result, _) in enumerate(masked)]]
         while len(layer._wrappers) >= _MOST_KEPT:
             del layer._wrappers[next(iter(layer._wrappers))]
         layer._wrappers[key] = model
-    made = call_model(model, symbols.given, training)
+    made, masked = call_model(model, symbols.given, training)
+    for result, mask in masked:
+        result._keras_mask = mask
     layer._losses = model._losses
     return made
 

@@ -42,6 +42,11 @@ class Tensor(Operators):
     def ndim(self):
         return len(self.shape)
 
+    @property
+    def _keras_mask(self):
+        """Keras' name of the mask that it brings along, or None."""
+        return operation("mask_of", self) if self._masked else None
+
     def __repr__(self):
         return "<cornu.Tensor shape=%s dtype=%s>" % (self.shape, self.dtype)
 

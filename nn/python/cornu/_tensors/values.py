@@ -66,6 +66,8 @@ class Value(Operators):
     """A tensor of a graph that is being recorded. Its shape and dtype are known, its elements once
     the graph runs."""
 
+    _keras_mask = None      # Keras' name of the mask that a layer's result has
+
     def __init__(self, pointer, recording):
         self.pointer, self.recording, self._array = pointer, recording, None
         kind = lib.cornu_tensor_type(pointer)
