@@ -51,7 +51,7 @@ class F1(cornu.metrics.Metric):
         self.counts = self.add_weight(shape=(2,), initializer="zeros", name="counts")
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        t, p = ops.cast(y_true > 0, "float32"), ops.cast(y_pred > 0, "float32")
+        t, p = ops.cast(y_true > 0, self.dtype), ops.cast(y_pred > 0, self.dtype)
         w = 1.0 if sample_weight is None else ops.reshape(sample_weight, (-1, 1))
         self.tp.assign_add(ops.sum(t * p * w))
         self.counts.assign(self.counts + ops.stack([ops.sum(t * w), ops.sum(p * w)]))

@@ -14,6 +14,7 @@ from ._tensors.stateless import StatelessMetric
 from ._surface.missing import add_aliases, getter
 from ._surface.registry import add_functions, add_registry
 from ._tensors.values import Array, Value, current, to_array
+from .config import floatx
 
 
 class Metric(StatelessMetric, Described):
@@ -32,6 +33,14 @@ class Metric(StatelessMetric, Described):
 
     def _begin_own(self, dtype=None, name=None):
         self._config = {"name": name or snake_case(type(self).__name__)}
+        self._dtype = getattr(dtype, "name", dtype)
+
+    _dtype = None
+
+    @property
+    def dtype(self):
+        """The name of the dtype in which it computes."""
+        return self._dtype or floatx()
 
     @property
     def is_own(self):

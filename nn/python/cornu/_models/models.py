@@ -395,6 +395,8 @@ class Model(Trained, Configured, Weighted):
         if self._body:
             known = self._owned is not None or self._body._building     # super().build(…)
             return None if known else self._make_from(inputs_of(input_shape))
+        if not isinstance(self, Sequential):
+            return None     # its inputs say the shapes, whatever is given
         shape = lib.type("CornuShape")()
         extents = tuple(input_shape)[1:]
         shape.rank = len(extents)
