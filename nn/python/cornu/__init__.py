@@ -13,10 +13,10 @@ Names, arguments, defaults and orders are Keras'; so are shapes: rows first, ima
 Arrays are NumPy's, and are not copied if they are contiguous. Failures raise CornuError.
 """
 
-from . import (activations, applications, backend, callbacks, config, constraints, data,
-               datasets, distribution, dtype_policies, errors, initializers, layers, losses, metrics,
-               mixed_precision, models, ops, optimizers, preprocessing, random, regularizers,
-               saving, tree, utils)
+from . import (_jax, _tensorflow, activations, applications, backend, callbacks, config,
+               constraints, data, datasets, distribution, dtype_policies, errors,
+               initializers, layers, losses, metrics, mixed_precision, models, ops,
+               optimizers, preprocessing, random, regularizers, saving, tree, utils)
 from ._models.compile_to_c import compile_to_c
 from ._models.explain import explain
 from ._tensors.functions import GradientTape, Variable, function, gradients
@@ -25,7 +25,6 @@ from ._tensors.remat import RematScope, remat
 from ._tensors.stateless import grad, value_and_grad
 from ._surface.missing import coverage, getter as _getter
 from ._tensors.symbols import Tensor, input_tensor as Input
-from ._tensorflow import connect_imported
 from .devices import Device
 from .dtype_policies import DTypePolicy, FloatDTypePolicy
 from .errors import CornuError
@@ -44,7 +43,8 @@ KerasTensor = Tensor
 jit = function
 __version__ = _lib.version
 __getattr__ = _getter(__name__)
-connect_imported()
+_jax.connect_imported()
+_tensorflow.connect_imported()
 
 
 def version():

@@ -11,51 +11,17 @@ Cornu are nodes that call Python.
 Nothing here imports TensorFlow: what a program imports is connected when it is.
 """
 
-import importlib.abc
-import importlib.util
 import sys
 
+from .._binding.imports import when_imported
 from .._tensors.operators import users_line
 
 _callers = []       # of connected TensorFlows, one at most; see graphs.make_caller
 
 
-class _Loader(importlib.abc.Loader):
-    """The loader of a module, which connects it afterwards."""
-
-    def __init__(self, loader):
-        self._loader = loader
-
-    def create_module(self, spec):
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module):
-        module.__spec__.loader = self._loader
-        self._loader.exec_module(module)
-        _connect(module)
-
-
-class _Finder(importlib.abc.MetaPathFinder):
-    """Finds TensorFlow as the other finders do, to connect it when it is imported."""
-
-    _asks = False       # the other finders
-
-    def find_spec(self, name, path=None, target=None):
-        if name != "tensorflow" or self._asks:
-            return None
-        self._asks = True
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            self._asks = False
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)
-        return spec
-
-
 def _connect(tensorflow):
     """Of a TensorFlow without these interfaces, before 2.6, nothing is connected."""
-    if hasattr(getattr(tensorflow, "__internal__", None), "dispatch"):
+    if hasattr(tensorflow, "GradientTape") and hasattr(tensorflow.__internal__, "dispatch"):
         from . import connect, graphs
         if connect.connect(tensorflow):
             _callers.append(graphs.make_caller(tensorflow))
@@ -63,11 +29,7 @@ def _connect(tensorflow):
 
 def connect_imported():
     """Connects TensorFlow, now or when it is imported."""
-    imported = sys.modules.get("tensorflow")
-    if imported is None:
-        sys.meta_path.insert(0, _Finder())
-    elif hasattr(imported, "GradientTape"):
-        _connect(imported)
+    when_imported("tensorflow", _connect)
 
 
 def tensor_of(x, dtype):

@@ -2,12 +2,12 @@
 
 import functools
 import inspect
-import types
 
 import numpy as np
 
-from .._tensors.functions import Function, GradientTape
 from .._binding.nested import mapped
+from .._tensors.either import Either
+from .._tensors.functions import Function, GradientTape
 from .._tensors.symbols import Tensor, find_tensor
 from .._tensors.traces import tracing
 from .._tensors.values import Readable, Value, current, state
@@ -135,29 +135,6 @@ def _make_tape(real, is_ours):
 
 # ---- tf.function ----
 
-def _uses_cornu(value, seen):
-    """Whether a function calls what is Cornu's: by the objects that its names mean, in functions
-    of the program that it calls, too."""
-    if isinstance(value, types.ModuleType):
-        return value.__name__.split(".")[0] == _PACKAGE
-    if isinstance(value, (types.MethodType, functools.partial)):
-        return any(_uses_cornu(part, seen) for part in (
-            getattr(value, "__self__", None), getattr(value, "__func__", value.__reduce__()[1])))
-    if not isinstance(value, types.FunctionType):
-        return type(value).__module__.split(".")[0] == _PACKAGE or any(
-            base.__module__.split(".")[0] == _PACKAGE for base in type(value).__mro__)
-    if value in seen:
-        return False
-    seen.add(value)
-    cells = [cell.cell_contents for cell in value.__closure__ or () if cell != types.CellType()]
-    names = [value.__globals__[name] for name in value.__code__.co_names
-             if name in value.__globals__]
-    return any(_uses_cornu(each, seen) for each in cells + names)
-
-
-_PACKAGE = __name__.split(".")[0]
-
-
 def _make_function(tensorflow):
     real = tensorflow.function
 
@@ -165,33 +142,6 @@ def _make_function(tensorflow):
     def function(func=None, **options):
         if func is None:
             return lambda given: function(given, **options)
-        return _Either(func, real(func, **options), tensorflow)
+        return Either(func, real(func, **options), Function(func),
+                      lambda given: tensorflow.inside_function())
     return function
-
-
-class _Either:
-    """A tf.function, recorded by the package whose models and functions it calls."""
-
-    def __init__(self, python, theirs, tensorflow):
-        functools.update_wrapper(self, python)
-        self._python, self._theirs, self._tensorflow = python, theirs, tensorflow
-        self._ours = Function(python)
-
-    def __get__(self, instance, owner=None):
-        if instance is None:
-            return self
-        made = _Either.__new__(_Either)
-        made.__dict__.update(self.__dict__)
-        made._python = types.MethodType(self._python, instance)
-        made._theirs = self._theirs.__get__(instance, owner)
-        made._ours = self._ours.__get__(instance, owner)
-        return made
-
-    def __call__(self, *args, **kwargs):
-        given = [self._python, *args, *kwargs.values()]
-        if self._tensorflow.inside_function() or not any(_uses_cornu(v, set()) for v in given):
-            return self._theirs(*args, **kwargs)
-        return self._ours(*args, **kwargs)
-
-    def __getattr__(self, name):
-        return getattr(self._theirs, name)

@@ -4,6 +4,8 @@ import linecache
 import os
 import sys
 
+import numpy as np
+
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))    # the package
 
 
@@ -41,6 +43,14 @@ class Operators:
         """What TensorFlow asks of an argument that is none of its tensors."""
         from .._tensorflow import tensor_of
         return tensor_of(self, dtype)
+
+    def __jax_array__(self):
+        """What JAX asks of an argument that is none of its arrays."""
+        import jax
+        if not hasattr(self, "__array__"):
+            raise TypeError("a symbolic tensor of cornu has no elements, which a function of JAX "
+                            "needs: use those of cornu.ops; in %s" % users_line())
+        return jax.numpy.asarray(np.asarray(self))
 
 
 def operate(name, /, *values, **named):
