@@ -88,6 +88,24 @@ class Calls(unittest.TestCase):
         self.assertIsNone(cornu.ops.relu(x)._keras_mask)
         self.assertIsNone(L.Dense(3)(np.ones((2, 4)))._keras_mask)
 
+    def test_a_trailing_axis_of_1_in_symbolic_calls(self):
+        """May be missing, or be there, as in calls on arrays."""
+        image, row = cornu.Input((4, 4, 1)), cornu.Input((3,))
+        model = cornu.Model([image, row], [L.Flatten()(image), row])
+        given = cornu.Input((4, 4)), cornu.Input((3, 1))
+        self.assertEqual([t.shape for t in model(list(given))], [(None, 16), (None, 3)])
+        with self.assertRaisesRegex(ValueError, "expected \\(None, 4, 4, 1\\)"):
+            model([cornu.Input((4, 4, 2)), row])
+
+        class Trains(cornu.Model):
+            def __init__(self):
+                super().__init__()
+                self.inner = cornu.Sequential([cornu.Input((4, 4, 1)), L.Conv2D(2, 3)])
+
+            def call(self, x):
+                return self.inner(x)
+        self.assertEqual(Trains()(np.ones((2, 4, 4))).shape, (2, 2, 2, 2))
+
     def test_build_of_a_model_of_inputs(self):
         """Keras ignores what it is given."""
         given = cornu.Input((4,))

@@ -42,6 +42,11 @@ class Functions(unittest.TestCase):
         for a, b in zip(found, wanted):
             np.testing.assert_allclose(a, b.numpy(), atol=atol, rtol=1e-5)
 
+    def test_of_its_numpy(self):
+        from tensorflow.experimental import numpy as tnp
+        self.agree(lambda x, y: tnp.matmul(tnp.maximum(x, 0.0), tnp.transpose(y, (0, 2, 1))) +
+                   tnp.mean(tnp.square(x - y)), rows(4, 5, 6), rows(4, 5, 6, seed=2))
+
     def test_of_elements_and_sums(self):
         x, y = rows(4, 5, 6), rows(4, 5, 6, seed=2)
         for call in (

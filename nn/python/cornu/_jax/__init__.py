@@ -13,9 +13,21 @@ NumPy's.
 import functools
 
 from .._binding.imports import when_imported
+from .._tensors.counterparts import Counterpart, connect_functions
 from .._tensors.either import Either
 from .._tensors.functions import Function
 from .._tensors.stateless import grad, value_and_grad
+
+# Of jax.nn the arguments and defaults are those of keras.ops, but for one.
+_OF_NN = ("celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",
+          "log_sigmoid", "log_softmax", "logsumexp", "one_hot", "relu", "relu6", "selu", "sigmoid",
+          "silu", "softmax", "softplus", "sparse_plus", "squareplus", "swish", "tanh")
+_OF_LAX = ("erf", "rsqrt", "stop_gradient", "top_k")
+
+
+def leaky_relu(x, negative_slope=0.01):
+    from .. import ops
+    return ops.leaky_relu(x, negative_slope)
 
 
 def _is_traced_by(jax):
@@ -53,8 +65,11 @@ def _of_options(make):
 def _connect(jax):
     if not hasattr(jax, "value_and_grad") or hasattr(jax.value_and_grad, "of_cornu"):
         return      # while it is being imported, or once more
-    from .functions import connect_functions
-    connect_functions(jax)
+    connect_functions(jax.numpy)
+    connect_functions(jax.numpy.linalg)
+    connect_functions(jax.nn, _OF_NN)
+    connect_functions(jax.lax, _OF_LAX)
+    jax.nn.leaky_relu = Counterpart(jax.nn, "leaky_relu", leaky_relu)
     _replaced(jax, "jit", lambda fun, *args, **options: Function(fun))
     _replaced(jax, "grad", _of_options(grad))
     _replaced(jax, "value_and_grad", _of_options(value_and_grad))

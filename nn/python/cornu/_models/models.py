@@ -11,8 +11,8 @@ from .configured import Configured
 from .._binding.described import Described, unique_name
 from .._binding.library import Owned, lib, struct
 from .._tensors.calls import call_model, is_of_arrays, leaves
-from .._tensors.symbols import (Tensor, find_tensor, input_config, input_tensor, made_by,
-                       set_extents)
+from .._tensors.symbols import (Tensor, find_tensor, input_config, input_tensor, made_by, operation,
+                                set_extents)
 from .._tensors.functions import Variable
 from .._tensors.values import Value, current
 from .feeds import is_feed
@@ -372,7 +372,22 @@ class Model(Trained, Configured, Weighted):
         return leaves(inputs) if nested else inputs
 
     def _called(self, args, kwargs):
+        given = args[0] if isinstance(args[0], (list, tuple)) else [args[0]]
+        given = [self._of_rank(x, of) for x, of in zip(given, self.inputs)] + \
+            list(given[len(self.inputs):])
+        args = [given if isinstance(args[0], (list, tuple)) else given[0], *args[1:]]
         return self._formed(super()._called(args, kwargs))
+
+    @staticmethod
+    def _of_rank(x, of):
+        """A tensor with a trailing axis of extent 1 as an input has it, or has it not."""
+        if not isinstance(x, Tensor):
+            return x
+        if len(x.shape) == len(of.shape) - 1 and of.shape[-1] == 1:
+            return operation("expand_dims", x, -1)
+        if len(x.shape) == len(of.shape) + 1 and x.shape[-1] == 1:
+            return operation("squeeze", x, -1)
+        return x
 
     def _formed(self, made):
         """Its outputs, a list or one, in the form that it was made with."""

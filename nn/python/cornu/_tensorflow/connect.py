@@ -6,6 +6,7 @@ import inspect
 import numpy as np
 
 from .._binding.nested import mapped
+from .._tensors.counterparts import connect_functions
 from .._tensors.either import Either
 from .._tensors.functions import Function, GradientTape
 from .._tensors.symbols import Tensor, find_tensor
@@ -47,6 +48,7 @@ def connect(tensorflow):
         real = _find(tensorflow.random, name)
         if real is not None:
             setattr(tensorflow.random, name, _drawing(real, draw))
+    connect_functions(tensorflow.experimental.numpy)
     return True
 
 
