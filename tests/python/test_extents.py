@@ -75,6 +75,18 @@ class Extents(unittest.TestCase):
                 for data in DATA, SHORT:
                     self.check(cornu.load(path), data)
 
+    def test_the_smaller_and_the_larger(self):
+        x = cornu.Input((6, 4))
+        rows = ops.shape(x)[0]
+        few, many = ops.minimum(2, rows), ops.maximum(rows, 3)
+        made = ops.mean(ops.reshape(x, (few, -1, 6, 4)), axis=(0, 1))
+        padded = ops.tile(made[None], (many, 1, 1))[:rows]
+        model = cornu.Model(x, padded + ops.zeros((rows, 6, 4)))
+        for count in (1, 4):
+            found = model.predict(DATA[:count], verbose=0)
+            np.testing.assert_allclose(found, np.tile(DATA[:count].mean(0), (count, 1, 1)),
+                                       atol=1e-6)
+
     def test_known_ones_are_numbers(self):
         x = cornu.Input((3, None, 4))
         self.assertEqual([type(n) for n in ops.shape(x)],

@@ -79,6 +79,8 @@ static bool evaluate(const CornuOperands *o, const json_t *value, int depth, dou
     else if (!strcmp(operation, "multiply")) *number = a * b;
     else if (!strcmp(operation, "divide")) *number = a / b;
     else if (!strcmp(operation, "floor_divide")) *number = floor(a / b);
+    else if (!strcmp(operation, "minimum")) *number = fmin(a, b);
+    else if (!strcmp(operation, "maximum")) *number = fmax(a, b);
     else return false;
     return isfinite(*number);
 }

@@ -9,7 +9,7 @@
  * Where Keras takes a whole number there may be an extent of an operand, which is known when shapes
  * are: { "class_name": "__extent__", "config": { "of": k, "axis": a } } is that of axis a of tensor
  * k in the list "__extents__" of `kwargs`; with "operation" (add, subtract, multiply, floor_divide,
- * divide) and "operands", two extents or numbers, it is computed of these.
+ * divide, minimum, maximum) and "operands", two extents or numbers, it is computed of these.
  */
 #ifndef CORNU_NN_OPERATION_INTERNAL_H
 #define CORNU_NN_OPERATION_INTERNAL_H

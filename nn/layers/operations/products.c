@@ -1,8 +1,6 @@
 /* Operations with products of matrices. */
+#include "../einsum_internal.h"
 #include "operation_internal.h"
-
-#include <ctype.h>
-#include <string.h>
 
 /* The leading axes of two operands of matmul, broadcast to each other. */
 static bool broadcast_leading(CornuTensor **a, CornuTensor **b)
@@ -71,163 +69,19 @@ CornuTensor *cornu__operation_dot(const CornuOperands *o)
     return b ? cornu_op_reshape(multiplied(a, b), result) : NULL;
 }
 
-/* ---- einsum ---- */
-
-enum { LETTERS = 26 };
-
-/* The axes of an operand or of the result, one letter each. */
-typedef struct {
-    int  count;
-    char letter[CORNU_MAX_RANK + 1];
-} Term;
-
-static bool has(const Term *term, char letter)
-{
-    return memchr(term->letter, letter, (size_t)term->count) != NULL;
-}
-
-/* Reads letters up to a comma, an arrow or the end; "..." becomes the capital letters that stand
- * for `rank` axes. */
-static const char *read_term(const char *text, int rank, Term *term)
-{
-    int letters = 0;
-    for (const char *c = text; *c && *c != ',' && *c != '-'; c++)
-        letters += isalpha((unsigned char)*c) != 0;
-    term->count = 0;
-    for (; *text && *text != ',' && *text != '-'; text++) {
-        if (!strncmp(text, "...", 3)) {
-            for (int i = letters; i < rank && term->count < CORNU_MAX_RANK; i++)
-                term->letter[term->count++] = (char)('A' + LETTERS - (rank - i));
-            text += 2;
-        } else if (islower((unsigned char)*text) && term->count < CORNU_MAX_RANK) {
-            term->letter[term->count++] = *text;
-        } else if (*text != ' ') {
-            return NULL;
-        }
-    }
-    return text;
-}
-
-/* x with the axes in the order of the letters, each of which it has once. */
-static CornuTensor *ordered(CornuTensor *x, const Term *from, const char *letters, int count)
-{
-    int  axes[CORNU_MAX_RANK];
-    bool same = true;
-    for (int i = 0; i < count; i++) {
-        axes[i] = (int)((const char *)memchr(from->letter, letters[i], (size_t)from->count) -
-                        from->letter);
-        same &= axes[i] == i;
-    }
-    return same ? x : cornu_op_transpose(x, axes);
-}
-
-/* Sums the axes that only this operand has. */
-static CornuTensor *sum_own(CornuTensor *x, Term *term, const Term *other, const Term *out)
-{
-    int64_t axes = 0;
-    int     count = 0;
-    for (int i = 0; i < term->count; i++) {
-        const char letter = term->letter[i];
-        if (!has(out, letter) && !(other && has(other, letter))) axes |= INT64_C(1) << i;
-        else term->letter[count++] = letter;
-    }
-    term->count = count;
-    return axes ? cornu_op_reduce_sum(x, axes, false) : x;
-}
-
-static int64_t extent_of(CornuShape shape, const Term *term, char letter)
-{
-    return shape.extent[(const char *)memchr(term->letter, letter, (size_t)term->count) -
-                        term->letter];
-}
-
-/* One product of matrices: letters of both and of the result are the batch, those of both alone are
- * summed, the others are rows and columns. */
-static CornuTensor *contract(CornuTensor *a, CornuTensor *b, Term *in_a, Term *in_b,
-                             const Term *out)
-{
-    char letters[4][CORNU_MAX_RANK + 1];   /* batch, rows, columns, summed */
-    int  count[4] = { 0 };
-    a = sum_own(a, in_a, in_b, out);
-    b = sum_own(b, in_b, in_a, out);
-    if (!a || !b) return NULL;
-    for (int i = 0; i < in_a->count; i++) {
-        const char letter = in_a->letter[i];
-        const int  of = !has(in_b, letter) ? 1 : has(out, letter) ? 0 : 3;
-        letters[of][count[of]++] = letter;
-    }
-    for (int i = 0; i < in_b->count; i++)
-        if (!has(in_a, in_b->letter[i])) letters[2][count[2]++] = in_b->letter[i];
-    const CornuShape of_a = cornu_tensor_shape(a), of_b = cornu_tensor_shape(b);
-    int64_t          extent[4] = { 1, 1, 1, 1 };
-    CornuShape       result = { .rank = 0 };
-    Term             made = { .count = 0 };
-    for (int k = 0; k < 4; k++)
-        for (int i = 0; i < count[k]; i++) {
-            const char    letter = letters[k][i];
-            const int64_t n = k == 2 ? extent_of(of_b, in_b, letter)
-                                     : extent_of(of_a, in_a, letter);
-            extent[k] *= n;
-            if (k == 3) continue;
-            if (result.rank == CORNU_MAX_RANK)
-                return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "einsum: its result has too many "
-                                        "axes");
-            result.extent[result.rank++] = n;
-            made.letter[made.count++] = letter;
-        }
-    char order[2 * CORNU_MAX_RANK];
-    int  n = 0;
-    for (int i = 0; i < count[0]; i++) order[n++] = letters[0][i];
-    for (int i = 0; i < count[1]; i++) order[n++] = letters[1][i];
-    for (int i = 0; i < count[3]; i++) order[n++] = letters[3][i];
-    a = cornu_op_reshape(ordered(a, in_a, order, n), cornu_shape(extent[0], extent[1], extent[3]));
-    n = count[0];
-    for (int i = 0; i < count[3]; i++) order[n++] = letters[3][i];
-    for (int i = 0; i < count[2]; i++) order[n++] = letters[2][i];
-    b = cornu_op_reshape(ordered(b, in_b, order, n), cornu_shape(extent[0], extent[3], extent[2]));
-    if (!a || !b) return NULL;
-    CornuTensor *y = cornu_op_reshape(cornu_op_matmul(a, b), result);
-    return y ? ordered(y, &made, out->letter, out->count) : NULL;
-}
-
 CornuTensor *cornu__operation_einsum(const CornuOperands *o)
 {
-    const char  *text = cornu__argument_text(o, "subscripts", "");
     const int    count = (int)json_array_size(o->args);
-    CornuOperand operands[2];
-    CornuTensor *x[2];
-    Term         terms[2] = { { 0 } }, out;
-    int          ellipsis = 0;
-    if (count < 1 || count > 2)
-        return cornu__operation_refuse(o, "expected one or two tensors");
+    CornuOperand operands[CORNU_EINSUM_OPERANDS];
+    CornuTensor *x[CORNU_EINSUM_OPERANDS];
+    if (count < 1 || count > CORNU_EINSUM_OPERANDS)
+        return cornu__operation_refuse(o, "expected 1 to 16 tensors");
     for (int i = 0; i < count; i++)
         if (!cornu__operand(o, "", i, &operands[i])) return NULL;
     if (!cornu__operands_join(o, operands, count, false, x)) return NULL;
-    for (int i = 0; i < count && text; i++) {
-        const int rank = cornu_tensor_shape(x[i]).rank;
-        text = read_term(text, rank, &terms[i]);
-        if (!text || terms[i].count != rank || *text != (i + 1 < count ? ',' : '-'))
-            return cornu__operation_refuse(o, "its subscripts do not fit the tensors, or have no "
-                                           "->");
-        text++;
-        for (int k = 0; k < rank; k++) {
-            int own = 0;
-            for (int l = 0; l < k; l++) own += terms[i].letter[l] == terms[i].letter[k];
-            if (own) return cornu__operation_refuse(o, "a subscript is repeated in one tensor");
-        }
-        int capitals = 0;
-        for (int k = 0; k < rank; k++) capitals += isupper((unsigned char)terms[i].letter[k]) != 0;
-        if (capitals > ellipsis) ellipsis = capitals;
-    }
-    if (*text == '>') text++;
-    int letters = 0;
-    for (const char *c = text; *c; c++) letters += islower((unsigned char)*c) != 0;
-    if (!read_term(text, letters + ellipsis, &out))
-        return cornu__operation_refuse(o, "its subscripts are not understood");
-    for (int k = 0; k < out.count; k++)
-        if (!has(&terms[0], out.letter[k]) && !(count == 2 && has(&terms[1], out.letter[k])))
-            return cornu__operation_refuse(o, "a subscript of the result is in no tensor");
-    if (count == 2) return contract(x[0], x[1], &terms[0], &terms[1], &out);
-    CornuTensor *y = sum_own(x[0], &terms[0], NULL, &out);
-    return y ? ordered(y, &terms[0], out.letter, out.count) : NULL;
+    const CornuDtype dtype = cornu_tensor_type(x[0]).dtype;
+    const CornuDtype exact = cornu_dtype_is_float(dtype) ? dtype : CORNU_F64;
+    for (int i = 0; i < count; i++) x[i] = cornu_op_convert(x[i], exact);
+    return cornu_op_convert(cornu__einsum(cornu__argument_text(o, "subscripts", ""), x, count,
+                                          exact), dtype);
 }

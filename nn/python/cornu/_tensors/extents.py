@@ -124,7 +124,8 @@ def compute(name, values, named):
     """keras.ops.NAME of extents and numbers alone, which is an extent, or a vector of them;
     NotImplemented for what is one of tensors."""
     first = values[0] if values else None
-    if name in ("add", "subtract", "multiply", "floor_divide", "divide", "true_divide"):
+    if name in ("add", "subtract", "multiply", "floor_divide", "divide", "true_divide", "minimum",
+                "maximum"):
         if len(values) == 2:
             return combine("divide" if name == "true_divide" else name, *values)
     elif isinstance(first, Extent):
