@@ -523,6 +523,7 @@ static CornuStatus build_many(CornuLayer *layer, const CornuShape *in, int in_co
     CornuShape row = { .rank = in[0].rank - 1 };
     for (int i = 0; i < row.rank; i++) row.extent[i] = in[0].extent[i + 1];
     (void)in_count;   /* a Sequential model has one input, a Functional one is built */
+    ((CornuModel *)layer)->built_by_call = true;
     return cornu_model_build((CornuModel *)layer, row);
 }
 
@@ -540,7 +541,7 @@ static CornuTensor *call_masked(CornuLayer *layer, const CornuCall *call, CornuT
         types[i].shape.extent[0] = CORNU_NONE;
     }
     /* A generator gives it some steps of sequences, in place of whole ones. */
-    if (!CORNU__FULL(call->past != NULL, false) &&
+    if (!CORNU__FULL(call->past != NULL, false) && !model->built_by_call &&
         cornu__model_check_inputs(model, types, in_count)) return cornu__null();
     return cornu__model_call_layers(model, call, in, masks, out, out_masks);
 }

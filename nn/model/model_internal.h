@@ -83,6 +83,8 @@ struct CornuModel {
     bool         function;                       /* axis 0 is not a batch that inputs and outputs
                                                     share: types are whole, and it runs once */
     bool         trains_as_inference;            /* as cornu_model_train_as_inference says */
+    bool         built_by_call;                  /* Sequential, for its first call: later ones may
+                                                    have other extents, which its layers check */
     bool         is_traced;                      /* a graph of a traced layer: calls in it may be
                                                     told training, as in Keras no other model's */
     CornuRows    rows;                           /* of another: as far as is known */

@@ -201,6 +201,37 @@ class Layers(unittest.TestCase):
         kernel, bias = layer.inner.get_weights()
         np.testing.assert_allclose(made, 2 * X @ kernel + bias, rtol=1e-5)
 
+    def test_a_call_of_some_rows_alone(self):
+        class Sampler(layers.Layer):
+            def __init__(self, rows):
+                super().__init__()
+                self.rows = rows
+
+            def call(self, inputs, training=False):
+                noise = cornu.random.uniform((self.rows, 3))
+                return inputs[0] + noise * inputs[1] * (2.0 if training else 1.0)
+        sampler, ones = Sampler(4), np.ones((4, 3), "float32")
+        for made, most in ((sampler([ones, ones]), 2), (sampler([ones, ones], training=True), 3),
+                           (cornu.function(lambda a, b: sampler([a, b]))(ones, ones), 2)):
+            self.assertEqual(made.shape, (4, 3))
+            self.assertTrue((made > 1).all() and (made < most).all())
+            self.assertEqual(bool((made > 2).any()), most == 3)
+        with self.assertRaises((cornu.errors.ShapeError, ValueError)):
+            sampler([ones[:3], ones[:3]])
+
+    def test_sequential_takes_other_extents_after_its_first_call(self):
+        row = cornu.Sequential([layers.Dense(5, "relu"), layers.Dense(3)])
+        long, short = cornu.Input((7, 4)), cornu.Input((2, 4))
+        model = cornu.Model([long, short], [row(long), row(short)])
+        x = np.random.default_rng(0).random((2, 7, 4)).astype("float32")
+        for made in (model.predict([x, x[:, 5:]], verbose=0), [row(x), row(x[:, 5:])]):
+            self.assertEqual(made[1].shape, (2, 2, 3))
+            np.testing.assert_allclose(made[0][:, 5:], made[1], rtol=1e-6)
+        flat = cornu.Sequential([layers.Flatten(), layers.Dense(3)])
+        flat(long)
+        with self.assertRaisesRegex(cornu.errors.ShapeError, "dense.*: matmul: .*8 and 28"):
+            flat(short)
+
     def test_sequential_takes_them(self):
         for model in (cornu.Sequential([Scale(), layers.Dense(1)]),
                       cornu.Sequential([cornu.Input((4,)), Scale(), layers.Dense(1)])):
