@@ -12,7 +12,7 @@ import cornu
 NETWORKS = {"VGG16": (14714688, "block5_pool"), "ResNet50": (23587712, "conv5_block3_out"),
             "ResNet50V2": (23564800, "post_relu"), "MobileNet": (3228864, "conv_pw_13_relu"),
             "MobileNetV2": (2257984, "out_relu"), "DenseNet121": (7037504, "relu"),
-            "Xception": (20861480, "block14_sepconv2_act"),
+            "Xception": (20861480, "block14_sepconv2_act"), "InceptionV3": (21802784, "mixed10"),
             "EfficientNetB0": (4049571, "top_activation")}
 
 
@@ -22,11 +22,13 @@ class Applications(unittest.TestCase):
             with self.subTest(name):
                 model = getattr(cornu.applications, name)(
                     weights=None, include_top=False,
-                    input_shape=(75, 75, 3) if name == "Xception" else (32, 32, 3))
+                    input_shape=(75, 75, 3) if name in ("Xception", "InceptionV3")
+                    else (32, 32, 3))
                 self.assertEqual(model.count_params(), count)
                 self.assertEqual(model.layers[-1].name, last)
                 self.assertEqual(model.name, {"MobileNet": "mobilenet_1.00_32",
-                                              "MobileNetV2": "mobilenetv2_1.00_32"}.get(
+                                              "MobileNetV2": "mobilenetv2_1.00_32",
+                                              "InceptionV3": "inception_v3"}.get(
                                                   name, name.lower()))
 
     def test_on_a_tensor_with_weights_of_a_file(self):
