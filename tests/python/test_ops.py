@@ -1,6 +1,7 @@
 """keras.ops on symbolic tensors, beside what Keras computes (tests/golden/operations)."""
 
 import inspect
+import itertools
 import json
 import os
 import unittest
@@ -8,6 +9,7 @@ import unittest
 import numpy as np
 
 import cornu
+from cornu import ops
 from cornu._binding.described import described
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -174,6 +176,42 @@ class Composed(unittest.TestCase):
         self.assertEqual(ops.unique(np.array([3, 1, 3])).tolist(), [1, 3])
         with self.assertRaisesRegex(NotImplementedError, "ops.unique is computed of arrays"):
             ops.unique(cornu.Input((3,)))
+
+    def test_sums_of_products(self):
+        rng = np.random.default_rng(0)
+        a, b, c = rng.random((2, 3, 4)), rng.random((2, 5, 4)), rng.random((4, 3))
+        for text, given in (("abc, aBc -> abB", (a, b)), ("abc,adc,ce", (a, b, c)),
+                            ("...bc->...c", (a,)), ("ij,ji", (c, c.T))):
+            np.testing.assert_allclose(ops.einsum(text, *given), np.einsum(text, *given),
+                                       rtol=1e-5)
+        self.assertEqual(ops.einsum("i,i", np.array([2, 3]), np.array([5, 7])), 31)
+        for text, said in (("ab,bc", "names 2 axes in operand 0"), ("abc->d", "'d', which no")):
+            with self.assertRaisesRegex(Exception, said):
+                ops.einsum(text, a, *([] if "->" in text else [b]))
+
+    def test_ctc_decode(self):
+        logits = np.random.default_rng(3).normal(size=(2, 5, 3)).astype("float32")
+        logs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+        lengths = np.array([5, 4])
+        found, scores = ops.ctc_decode(logits, lengths, "beam_search", 100, 2, mask_index=2)
+        for row, length in enumerate(lengths):
+            paths = {}      # by all alignments
+            for aligned in itertools.product(range(3), repeat=int(length)):
+                path = tuple(c for c, _ in itertools.groupby(aligned) if c != 2)
+                score = sum(logs[row, i, c] for i, c in enumerate(aligned))
+                paths[path] = np.logaddexp(paths.get(path, -np.inf), score)
+            best = sorted(paths, key=paths.get)[:-3:-1]
+            for i, path in enumerate(best):
+                self.assertEqual([c for c in found[i, row].numpy().tolist() if c >= 0],
+                                 list(path))
+                self.assertAlmostEqual(float(scores[row, i]), paths[path], places=5)
+        found, scores = ops.ctc_decode(logits, lengths, mask_index=2)
+        for row, length in enumerate(lengths):
+            aligned = logits[row, :length].argmax(-1).tolist()
+            path = [c for c, _ in itertools.groupby(aligned) if c != 2]
+            self.assertEqual(found[0, row].numpy().tolist(), path + [-1] * (5 - len(path)))
+        np.testing.assert_allclose(scores[:, 0], [-logits[0].max(-1).sum(),
+                                                  -logits[1, :4].max(-1).sum()], rtol=1e-6)
 
     def test_dtypes_that_there_are_not(self):
         for call in (lambda: cornu.ops.cast(cornu.Input((2,)), "int8"),

@@ -184,6 +184,25 @@ class Settings(unittest.TestCase):
         self.assertTrue(cornu.backend.is_int_dtype("uint8"))
         self.assertTrue(cornu.backend.is_float_dtype("bfloat16"))
 
+    def test_names_of_keras_2(self):
+        with self.assertWarnsRegex(UserWarning, "the argument alpha is deprecated, use negative_s"):
+            layer = cornu.layers.LeakyReLU(alpha=0.1)
+        self.assertAlmostEqual(layer.get_config()["negative_slope"], 0.1)
+
+    def test_ctc_of_tf_keras_backend(self):
+        rng = np.random.default_rng(0)
+        y_pred = cornu.ops.softmax(rng.normal(size=(2, 6, 4)).astype("float32"))
+        y_true, steps, labels = np.array([[0, 1], [2, 0]]), np.array([[6], [5]]), np.array([[2],
+                                                                                            [1]])
+        backend, ops = cornu.backend, cornu.ops
+        found = backend.ctc_batch_cost(y_true, y_pred, steps, labels)
+        self.assertEqual(found.shape, (2, 1))
+        np.testing.assert_allclose(found[:, 0], ops.ctc_loss(
+            y_true, ops.log(y_pred), labels[:, 0], steps[:, 0], mask_index=3), rtol=1e-4)
+        paths, scores = backend.ctc_decode(y_pred, np.array([6.0, 5.0]))
+        self.assertEqual((len(paths), paths[0].shape, scores.shape), (1, (2, 6), (2, 1)))
+        self.assertEqual(len(backend.ctc_decode(y_pred, steps[:, 0], False, 9, 2)[0]), 2)
+
     def test_auto_is_silent_without_interactive_logging(self):
         self.assertTrue(cornu.utils.is_interactive_logging_enabled())
         cornu.utils.disable_interactive_logging()

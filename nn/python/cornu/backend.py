@@ -1,5 +1,7 @@
-"""Keras' keras.backend: what programs ask of it."""
+"""Keras' keras.backend: what programs ask of it, and the functions of tf.keras.backend for labels
+that are shorter than the predictions."""
 
+from . import ops
 from ._binding.described import next_count
 from ._surface.missing import getter
 from ._tensors.symbols import Tensor
@@ -28,7 +30,29 @@ def is_keras_tensor(x):
     return isinstance(x, Tensor)
 
 
-__all__ = ["backend", "clear_session", "epsilon", "floatx", "get_uid", "image_data_format",
-           "is_float_dtype", "is_int_dtype", "is_keras_tensor", "set_epsilon", "set_floatx",
-           "set_image_data_format", "standardize_dtype"]
+# ---- Of tf.keras.backend: probabilities whose last class is the blank ----
+
+def ctc_batch_cost(y_true, y_pred, input_length, label_length):
+    """The loss of each row, in nats: (B, 1). y_true (B, L) of classes, y_pred (B, T, C) of
+    probabilities, and the lengths of both, (B, 1)."""
+    losses = ops.ctc_loss(y_true, ops.log(y_pred + epsilon()), ops.squeeze(label_length, -1),
+                          ops.squeeze(input_length, -1), mask_index=y_pred.shape[-1] - 1)
+    return ops.expand_dims(losses, -1)
+
+
+def ctc_decode(y_pred, input_length, greedy=True, beam_width=100, top_paths=1):
+    """The likeliest classes: a list of top_paths arrays (B, T), filled up with -1, and their log
+    probabilities, (B, top_paths); negative, if greedy."""
+    steps, classes = y_pred.shape[1:]
+    strategy = {"strategy": "greedy"} if greedy else {
+        "strategy": "beam_search", "beam_width": beam_width, "top_paths": top_paths}
+    found, scores = ops.ctc_decode(ops.log(y_pred + epsilon()), ops.cast(input_length, "int32"),
+                                   mask_index=classes - 1, **strategy)
+    missing = [(0, 0), (0, steps - found.shape[-1])]
+    return [ops.pad(each, missing, constant_values=-1) for each in found], scores
+
+
+__all__ = ["backend", "clear_session", "ctc_batch_cost", "ctc_decode", "epsilon", "floatx",
+           "get_uid", "image_data_format", "is_float_dtype", "is_int_dtype", "is_keras_tensor",
+           "set_epsilon", "set_floatx", "set_image_data_format", "standardize_dtype"]
 __getattr__ = getter(__name__)

@@ -4,6 +4,7 @@ import inspect
 import json
 import re
 import threading
+import warnings
 
 import numpy as np
 
@@ -87,6 +88,9 @@ class Collecting:
 collecting = threading.local()
 
 
+_RENAMED = {("LeakyReLU", "alpha"): "negative_slope"}
+
+
 class Described:
     """An object of a class of the library, by its arguments."""
 
@@ -102,9 +106,18 @@ class Described:
                             % (self.class_name, len(self.field_names), len(args)))
         self._config = dict(zip(self.field_names, args))
         for name, value in kwargs.items():
+            name = self._renamed(name)
             if name in self._config:
                 raise TypeError("%s: %s is given twice" % (self.class_name, name))
             self._config[name] = value
+
+    def _renamed(self, name):
+        """Keras' name of an argument that had another one in Keras 2, which Keras still takes."""
+        new = _RENAMED.get((self.class_name, name), name)
+        if new != name:
+            warnings.warn("%s: the argument %s is deprecated, use %s"
+                          % (self.class_name, name, new), stacklevel=4)
+        return new
 
     def __getattr__(self, name):
         return missing_attribute(self, name)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .ctc import ctc_decode
 from .operators import operate, users_line
 from .symbols import find_tensor
 from .values import Array, Value, to_array
@@ -111,5 +112,5 @@ _ARRAYS = {"nonzero": np.nonzero, "bincount": _bincount, "unique": _unique,
            "eigh": lambda x: tuple(np.linalg.eigh(x)), "pinv": np.linalg.pinv,
            "lstsq": lambda a, b, rcond=None: np.linalg.lstsq(a, b, rcond)[0],
            "matrix_rank": np.linalg.matrix_rank, "gcd": np.gcd, "lcm": np.lcm}
-COMPOSED = (vsplit, hsplit, dsplit, dtype, argpartition, nanargmax, nanargmin, corrcoef,
+COMPOSED = (vsplit, hsplit, dsplit, dtype, argpartition, nanargmax, nanargmin, corrcoef, ctc_decode,
             *[_of_arrays(name, compute) for name, compute in _ARRAYS.items()])
