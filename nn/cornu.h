@@ -13,6 +13,7 @@
 #include "../device/program.h"
 #include "../device/random.h"
 #include "../device/status.h"
+#include "../device/system/energy.h"
 #include "../device/text/nearest.h"
 #include "../device/text/shown.h"
 #include "../device/tpu/model.h"

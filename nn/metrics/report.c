@@ -1,4 +1,4 @@
-#include "report.h"
+#include "report_internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static CornuStatus check_samples(CornuArray predictions, CornuArray labels, int6
     return CORNU_OK;
 }
 
-static int64_t label_at(CornuArray labels, int64_t i)
+int64_t cornu__label_at(CornuArray labels, int64_t i)
 {
     switch (labels.type.dtype) {
     case CORNU_U8:  return ((const uint8_t *)labels.data)[i];
@@ -72,7 +72,7 @@ CornuStatus cornu_confusion(CornuArray predictions, CornuArray labels, CornuArra
     int64_t      *count = counts.data;
     memset(count, 0, (size_t)(classes * classes) * sizeof *count);
     for (int64_t i = 0; i < samples; i++) {
-        const int64_t label = label_at(labels, i);
+        const int64_t label = cornu__label_at(labels, i);
         const int64_t best = cornu_predicted_class(p + i * classes, classes);
         if (label < 0 || label >= classes)
             return cornu__fail(CORNU_ERR_VALUE, "confusion: label %lld is %lld, expected 0 to %lld",
@@ -92,15 +92,11 @@ static double ratio(int64_t part, int64_t whole)
     return whole ? (double)part / (double)whole : 0.0;
 }
 
-/* The divisors of precision and recall. */
-typedef struct {
-    int64_t right, predicted, support;
-} Sums;
-
-static Sums sums_of(CornuArray counts, int64_t class)
+/* Of counts (classes, classes). */
+static CornuClassSums sums_of(CornuArray counts, int64_t class)
 {
     const int64_t  classes = counts.type.shape.extent[0], *count = counts.data;
-    Sums           sums = { .right = count[class * classes + class] };
+    CornuClassSums sums = { .right = count[class * classes + class] };
     for (int64_t c = 0; c < classes; c++) {
         sums.predicted += count[c * classes + class];
         sums.support += count[class * classes + c];
@@ -125,35 +121,50 @@ static void divide(CornuClassScores *sum, double weights)
     sum->f1 /= weights;
 }
 
+CornuClassScores cornu__scores_of(CornuClassSums sums)
+{
+    return (CornuClassScores){
+        .precision = ratio(sums.right, sums.predicted),
+        .recall = ratio(sums.right, sums.support),
+        .f1 = ratio(2 * sums.right, sums.predicted + sums.support),
+        .support = sums.support,
+    };
+}
+
+void cornu__mean_scores(const CornuClassSums *sums, int64_t classes, CornuClassScores *macro,
+                        CornuClassScores *weighted, double *accuracy)
+{
+    int64_t right = 0;
+    *macro = *weighted = (CornuClassScores){ 0 };
+    for (int64_t c = 0; c < classes; c++) {
+        const CornuClassScores scores = cornu__scores_of(sums[c]);
+        right += sums[c].right;
+        add(macro, &scores, 1.0);
+        add(weighted, &scores, (double)scores.support);
+    }
+    divide(macro, (double)classes);
+    divide(weighted, (double)weighted->support);
+    *accuracy = ratio(right, weighted->support);
+}
+
 CornuStatus cornu_class_scores(CornuArray counts, CornuClassScores *each, CornuClassScores *macro,
                                CornuClassScores *weighted, double *accuracy)
 {
     CORNU__TRY(check_counts(counts));
     const int64_t classes = counts.type.shape.extent[0], *count = counts.data;
-    int64_t       samples = 0, right = 0;
-    for (int64_t i = 0; i < classes * classes; i++) {
+    for (int64_t i = 0; i < classes * classes; i++)
         if (count[i] < 0)
             return cornu__fail(CORNU_ERR_VALUE, "report: %lld samples of class %lld as class %lld, "
                                "expected 0 or more", (long long)count[i], (long long)(i / classes),
                                (long long)(i % classes));
-        samples += count[i];
-    }
-    *macro = *weighted = (CornuClassScores){ 0 };
+    CornuClassSums *sums = cornu__allocate((size_t)classes, sizeof *sums);
+    if (!sums) return CORNU_ERR_MEMORY;
     for (int64_t c = 0; c < classes; c++) {
-        const Sums sums = sums_of(counts, c);
-        right += sums.right;
-        each[c] = (CornuClassScores){
-            .precision = ratio(sums.right, sums.predicted),
-            .recall = ratio(sums.right, sums.support),
-            .f1 = ratio(2 * sums.right, sums.predicted + sums.support),
-            .support = sums.support,
-        };
-        add(macro, &each[c], 1.0);
-        add(weighted, &each[c], (double)sums.support);
+        sums[c] = sums_of(counts, c);
+        each[c] = cornu__scores_of(sums[c]);
     }
-    divide(macro, (double)classes);
-    divide(weighted, (double)samples);
-    *accuracy = ratio(right, samples);
+    cornu__mean_scores(sums, classes, macro, weighted, accuracy);
+    cornu__release(sums);
     return CORNU_OK;
 }
 
@@ -189,7 +200,7 @@ static void print_undivided(FILE *file, CornuArray counts)
     const int64_t classes = counts.type.shape.extent[0];
     int64_t       never = 0, absent = 0;
     for (int64_t c = 0; c < classes; c++) {
-        const Sums sums = sums_of(counts, c);
+        const CornuClassSums sums = sums_of(counts, c);
         never += sums.predicted == 0;
         absent += sums.support == 0;
     }

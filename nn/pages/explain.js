@@ -21,16 +21,17 @@ const called = step => (step.layer ? step.layer + ": " : "") + step.name;
 function head() {
     const tiles = [];
     if (own) {
-        tiles.push(tile("step on a TPU", seconds(own.step_s), `modelled, ${own.profile}`),
-                   tile("the device's part", seconds(own.device_s),
-                        `modelled, bound by ${own.device_bound}`),
-                   tile("MXU used", percent(own.mxu_use), "of what its arrays could do"));
+        tiles.push(tile("step on a TPU", seconds(own.step_s), "modelled", own.profile),
+                   tile("the device's part", seconds(own.device_s), "modelled",
+                        `bound by ${own.device_bound}`),
+                   tile("MXU used", percent(own.mxu_use), "modelled",
+                        "of what its arrays could do"));
     }
     if (all.measured)
-        tiles.push(tile("step here", seconds(all.measured.step_s),
-                        `measured, ${all.kind}, ${all.measured.clock}`));
-    tiles.push(tile("parameters", whole(all.parameters), `${all.flops ? number(all.flops / 1e9)
-        + " GFLOP a step" : ""}`));
+        tiles.push(tile("step here", seconds(all.measured.step_s), "measured",
+                        `${all.kind}, ${all.measured.clock}`));
+    tiles.push(tile("parameters", whole(all.parameters), "counted",
+                    all.flops ? `${number(all.flops / 1e9)} GFLOP a step` : ""));
     return element("header", {}, element("h1", {}, `${all.model}: a ${all.step} step`),
                    element("p", { class: "faint" }, `${all.device}, batch of ${all.batch_size}, `
                        + `${all.policy}`), element("div", { class: "tiles" }, ...tiles));
@@ -185,7 +186,7 @@ function roofline(onStep) {
         point.addEventListener("keydown", event => { if (event.key === "Enter") onStep(step); });
         svg.append(point);
     }
-    return section("Roofline", element("figure", { class: "narrow" }, svg, caption));
+    return section("Roofline", "modelled", element("figure", { class: "narrow" }, svg, caption));
 }
 
 /* ---- Instructions ---- */
@@ -193,8 +194,9 @@ function roofline(onStep) {
 function instructions() {
     const head = ["instruction", "kernel here", "measured"];
     const more = own ? ["modelled", "bound", "tiles", "useful", "padded", "bytes of HBM"] : [];
-    return section("Instructions", element("details", {}, element("summary", {},
-        `All ${steps.length} of the step`), table([...head, ...more], steps.map(step => {
+    return section("Instructions", null, element("details", {}, element("summary", {},
+        `All ${steps.length} of the step`), table("instructions", [...head, ...more],
+        steps.map(step => {
             const row = [called(step), step.kernel, seconds(step.measured?.seconds)];
             const model = step.modelled;
             return own ? [...row, seconds(model.seconds), model.bound, whole(model.tiles),
@@ -204,7 +206,7 @@ function instructions() {
 }
 
 function advice() {
-    return all.advice.length ? section("Advice", element("ul", {}, ...all.advice.map(text =>
+    return all.advice.length ? section("Advice", null, element("ul", {}, ...all.advice.map(text =>
         element("li", {}, text)))) : null;
 }
 
@@ -224,7 +226,7 @@ function draw() {
         lines.push(timeline({ title: `The same step on this machine, measured (${all.kind})`,
             lanes: measuredLanes(), begin: 0, onStep,
             note: "All threads work on an instruction together." }));
-    page.replaceChildren(...[head(), lines.length ? section("The step", ...lines) : null,
+    page.replaceChildren(...[head(), lines.length ? section("The step", null, ...lines) : null,
         own ? roofline(onStep) : null, mxu?.node ?? null, advice(), instructions()]
         .filter(part => part));
 }

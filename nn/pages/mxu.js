@@ -104,7 +104,7 @@ function rounding() {
         const [x, w, sum] = fields.map(field => Math.fround(Number(field.value) || 0));
         const a = toBfloat16(x), b = toBfloat16(w), product = Math.fround(a * b);
         const total = Math.fround(sum + product);
-        out.replaceChildren(table(["", "number", "sign, exponent, fraction"], [
+        out.replaceChildren(table("digits", ["", "number", "sign, exponent, fraction"], [
             ["activation, f32", String(x), digits(x, 32)],
             ["activation, bfloat16", String(a), digits(a, 16)],
             ["weight, f32", String(w), digits(w, 32)],
@@ -154,7 +154,7 @@ function mxuSection() {
         slider.max = walk.cycles - 1;
         slider.value = Math.min(walk.cycles - 1, walk.R + Math.min(walk.rows, walk.R));
         const model = step.modelled;
-        facts.replaceChildren(table(["of this instruction", ""], [
+        facts.replaceChildren(table("product", ["of this instruction", ""], [
             ["products of rows × depth × columns", `${whole(walk.count)} of ${whole(walk.m)} × `
                 + `${whole(walk.k)} × ${whole(walk.n)}`],
             ["tiles of weights", whole(model.tiles)],
@@ -194,7 +194,7 @@ function mxuSection() {
         }, 40);
     });
     choose(products.reduce((a, b) => a.modelled.mxu_s > b.modelled.mxu_s ? a : b));
-    const node = section("Inside the MXU",
+    const node = section("Inside the MXU", "modelled",
         element("p", { class: "faint" }, `Weights stay in an array of ${profile.rows} × `
             + `${profile.columns} cells (${profile.arrays} of them a replica; the first is shown), `
             + "rows of activations enter from the left, one a cycle, sums leave below. Counted as "
@@ -206,7 +206,8 @@ function mxuSection() {
                     element("span", { class: "key second" }), " padding ",
                     element("span", { class: "key ink" }), " a row of the next tile is loaded")),
             element("div", {}, facts, element("h3", {}, "Tiles of weights"),
-                element("p", { class: "faint" }, "Darker: more of the tile are weights."), map)),
+                element("p", { class: "faint" }, "The fuller a square's colour, the more of the "
+                    + "tile are weights."), map)),
         rounding());
     return { node, choose };
 }

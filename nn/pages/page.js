@@ -6,7 +6,7 @@ const page = document.getElementById("page");
 
 /* An element with attributes and children; texts are text, never markup. */
 function element(name, attributes = {}, ...children) {
-    const drawn = ["svg", "g", "path", "line", "circle", "rect", "text"].includes(name);
+    const drawn = ["svg", "g", "path", "line", "circle", "rect", "text", "title"].includes(name);
     const made = drawn ? document.createElementNS("http://www.w3.org/2000/svg", name)
                        : document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) {
@@ -50,7 +50,8 @@ function inWords({ name, values }) {
  * has the values at the pointer, or at the place that the arrow keys move to. marked: an index, and
  * the reason why it is marked; -1 for none. */
 function lineChart({ title, label, x, xName, series, marked, reason }) {
-    const width = 420, height = 240, left = 52, right = 12, top = 30, bottom = 34;
+    const width = 420, height = 240, left = 52, right = 12, bottom = 34;
+    const top = 20 + 13 * series.length;
     const values = series.flatMap(one => one.values).filter(value => value !== null);
     let least = Math.min(...values), most = Math.max(...values);
     if (least === most) { least -= Math.abs(least) / 2 || 0.5; most += Math.abs(most) / 2 || 0.5; }
@@ -124,17 +125,54 @@ function lineChart({ title, label, x, xName, series, marked, reason }) {
 }
 
 /* A number of the page's head, between its name and what is said of it. */
-function tile(name, value, note) {
+function tile(name, value, kind, note) {
     return element("div", { class: "tile" }, element("span", { class: "faint" }, name),
-                   element("b", {}, value), element("span", { class: "faint" }, note));
+                   element("b", {}, value), mark(kind), element("span", { class: "faint" },
+                                                                note ? " " + note : ""));
 }
 
-function section(title, ...children) {
-    return element("section", {}, element("h2", {}, title), ...children);
+/* How a number came about: a mark with a word. */
+function mark(kind) {
+    return element("span", { class: `kind ${kind}` }, kind);
 }
 
-function table(head, rows, attributes = {}) {
-    return element("div", { class: "scroll" }, element("table", attributes,
+/* A section whose numbers are all of one kind; null: of several, which then say it themselves. */
+function section(title, kind, ...children) {
+    return element("section", {}, element("h2", {}, title, kind ? " " : null,
+                                          kind ? mark(kind) : null), ...children);
+}
+
+/* What the kinds mean, of those that a page has. */
+function kinds(...shown) {
+    const means = {
+        measured: "on this machine, by its clock and counters",
+        emulated: "computed here with the numbers and rounding of the device that is emulated",
+        modelled: "computed from shapes and published figures; nothing ran there",
+        published: "figures of vendors, papers and third parties",
+        given: "by the program or its user",
+        counted: "exact: of the model's shapes" };
+    return element("footer", {}, element("h2", {}, "What the marks mean"), element("dl", {
+        class: "kinds" }, ...shown.flatMap(kind => [element("dt", {}, mark(kind)),
+                                                    element("dd", {}, means[kind])])));
+}
+
+/* Around what may be wider or higher than the page: whoever has no pointer scrolls it by the arrow
+ * keys, once the tab key has led there. */
+function scroller(label, attributes, ...children) {
+    const made = element("div", { ...attributes, class: `scroll ${attributes.class ?? ""}` },
+                         ...children);
+    new ResizeObserver(() => {
+        const over = made.scrollWidth > made.clientWidth || made.scrollHeight > made.clientHeight;
+        for (const [name, value] of [["tabindex", 0], ["role", "region"], ["aria-label", label]])
+            if (over) made.setAttribute(name, value);
+            else made.removeAttribute(name);
+    }).observe(made);
+    return made;
+}
+
+/* label: what it is a table of. */
+function table(label, head, rows, attributes = {}) {
+    return scroller(label, {}, element("table", { "aria-label": label, ...attributes },
         element("thead", {}, element("tr", {}, ...head.map(text =>
             element("th", { scope: "col" }, text)))),
         element("tbody", {}, ...rows.map(row => element("tr", {}, ...row.map((cell, i) =>

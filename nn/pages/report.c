@@ -13,7 +13,6 @@
 #include "../../device/version.h"
 #include "../formats/json_internal.h"
 #include "../formats/output_internal.h"
-#include "../model/summary_internal.h"
 #include "../training/training_internal.h"
 
 typedef struct {
@@ -25,6 +24,7 @@ typedef struct {
     double           *rates;        /* the learning rate at the end of each epoch, by its index */
     int               rate_space;
     bool              ended;
+    CornuReportCost   cost;
     json_t           *classes, *filters;   /* once the training has ended */
 } Report;
 
@@ -140,36 +140,6 @@ static json_t *describe_epochs(const Report *self, const CornuHistory *history)
 
 /* ---- The page ---- */
 
-/* The layers, as cornu_summary has them. */
-static json_t *describe_layers(const CornuSummary *summary)
-{
-    json_t *rows = json_array();
-    for (int i = 0; i < summary->row_count; i++) {
-        const CornuSummaryRow *row = &summary->rows[i];
-        CornuText              shape = { 0 };
-        if (row->built) cornu_shape_print(&shape, row->output);
-        rows = cornu__json_append(
-            rows, json_pack("{s:i, s:s, s:s, s:s, s:I, s:b, s:s}", "depth", row->depth, "name",
-                            row->name, "class", row->class_name, "output", shape.text,
-                            "parameters", (json_int_t)row->parameters, "frozen", (int)row->frozen,
-                            "from", row->connected ? row->connected : ""));
-    }
-    return rows;
-}
-
-static json_t *describe_model(const CornuModel *model)
-{
-    CornuSummary summary;
-    json_t      *described = NULL;
-    if (!cornu__summary_gather(model, true, &summary))
-        described = json_pack("{s:o, s:b, s:I, s:I}", "layers", describe_layers(&summary),
-                              "branching", (int)summary.branching, "trainable",
-                              (json_int_t)summary.trainable.count, "others",
-                              (json_int_t)summary.non_trainable.count);
-    cornu__summary_release(&summary);
-    return described;
-}
-
 static json_t *or_null(json_t *value)
 {
     return value ? json_incref(value) : json_null();
@@ -181,13 +151,16 @@ static CornuStatus write_page(Report *self, CornuModel *model)
     CORNU__TRY(hash_weights(model, weights));
     if (!cornu__output_writes()) return CORNU_OK;
     json_t *data = json_pack(
-        "{s:s, s:b, s:I, s:o, s:o, s:o, s:o, s:o}",
+        "{s:s, s:b, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
         "title", self->config.title ? self->config.title : cornu_model_name(model),
         "ended", (int)self->ended, "planned", (json_int_t)self->base.params.epochs,
+        "kind", cornu_device_profile(cornu_model_device(model)) ? "emulated" : "measured",
         "run", describe_run(self, model, weights), "epochs",
-        describe_epochs(self, model->training->history), "model", describe_model(model),
+        describe_epochs(self, model->training->history), "model", cornu__report_model(model),
+        "cost", cornu__report_cost(&self->cost, model, self->config.price_per_hour),
         "classes", or_null(self->classes), "filters", or_null(self->filters));
-    return cornu__page_write(self->config.filename, (const char *const[]){ "report.js", NULL },
+    return cornu__page_write(self->config.filename, (const char *const[]){ "graph.js", "report.js",
+                                                                        NULL },
                              data);
 }
 
@@ -199,7 +172,8 @@ static CornuStatus report_train_begin(CornuCallback *base, CornuModel *model, co
     const time_t now = time(NULL);
     struct tm    parts;
     (void)logs;
-    if (self->config.x.data) CORNU__TRY(cornu__report_check(model));
+    if (self->config.x.data) CORNU__TRY(cornu__report_check(model, &self->config));
+    cornu__report_cost_begin(&self->cost);
     strftime(self->started, sizeof self->started, "%Y-%m-%d %H:%M:%S %z",
              localtime_r(&now, &parts));
     if (cornu__output_writes()) cornu__log(CORNU_LOG_INFO, "writing %s", self->config.filename);
@@ -218,6 +192,7 @@ static CornuStatus report_epoch_end(CornuCallback *base, CornuModel *model, int6
         for (; before < self->rate_space; before++) self->rates[before] = NAN;
     }
     CORNU__TRY(read_rate(model, &self->rates[i]));
+    CORNU__TRY(cornu__report_cost_epoch(&self->cost, model));
     return write_page(self, model);
 }
 
@@ -226,6 +201,7 @@ static CornuStatus report_train_end(CornuCallback *base, CornuModel *model, cons
     Report *self = (Report *)base;
     (void)logs;
     self->ended = true;
+    cornu__report_cost_end(&self->cost);
     CORNU__TRY(cornu__report_filters(model, &self->filters));
     if (self->config.x.data)
         CORNU__TRY(cornu__report_classes(model, &self->config, &self->classes));
@@ -277,6 +253,9 @@ CornuCallback *cornu_report_from(const CornuReportConfig *config)
     if (cornu__refused()) return NULL;
     if (!config->filename)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "report: the filename is required");
+    if (!(config->price_per_hour >= 0.0 && isfinite(config->price_per_hour)))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "report: .price_per_hour is %g, expected 0 or "
+                                "more", config->price_per_hour);
     if (!config->x.data != !config->y.data)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "report: .x and .y come together, got only %s",
                                 config->x.data ? ".x" : ".y");

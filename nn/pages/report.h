@@ -8,13 +8,15 @@
  * marked, of the learning rate and of samples a second; the model's summary; the filters of the
  * first convolution of 1 or 3 channels; and, for a classifier with .x and .y, the confusion matrix,
  * whose cells open the samples in them, worst first, and the scores of each class
- * (metrics/report.h).
- * Times say whether they are of a native or an emulated device.
+ * (metrics/report.h); the graph of layers; time, energy and price of the run, with what the model
+ * of an emulated TPU says of it (device/tpu/model.h). Numbers say whether they are measured,
+ * emulated, modelled or published.
  *
  * It is written after every epoch, whole or not at all: after a kill the file is that of the last
- * epoch that ended. The classes are predicted when the training ends; a model of less than 2 or
- * more than 100, with .x, is refused when it begins (CORNU_ERR_SHAPE). Of several processes rank 0
- * writes.
+ * epoch that ended. The classes are predicted when the training ends; of more than 100 the 20 that
+ * are confused most are shown. A model without classes, with .x, and labels that are no classes are
+ * refused when the training begins (CORNU_ERR_SHAPE, CORNU_ERR_DTYPE, CORNU_ERR_VALUE). Of several
+ * processes rank 0 writes.
  */
 #ifndef CORNU_NN_PAGES_REPORT_H
 #define CORNU_NN_PAGES_REPORT_H
@@ -42,9 +44,12 @@ typedef struct {
                                      are in the page, the worst of each cell first */
     const char *const *names;     /* of the classes; default those of the model, else numbers */
     int                classes;   /* of names */
+    double             price_per_hour;   /* of what the run occupies, for the page's cost; default
+                                            0: none */
 } CornuReportConfig;
 
-/* NULL with a pending error: CORNU_ERR_ARGUMENT without a file name, or with x without y;
+/* NULL with a pending error: CORNU_ERR_ARGUMENT without a file name, with x without y, or for a
+ * negative price;
  * CORNU_ERR_FILE if the file cannot be written, which is known at once. fit takes and frees it. */
 CornuCallback *cornu_report_from(const CornuReportConfig *config);
 #define cornu_report(...) \

@@ -7,11 +7,13 @@
 
 #include "../../device/memory_internal.h"
 #include "../formats/json_internal.h"
-#include "../metrics/report.h"
+#include "../metrics/report_internal.h"
 #include "../training/fit.h"
 
-/* A matrix of more classes is not drawn: its cells would be smaller than a finger. */
-enum { MOST_CLASSES = 100, IN_A_CELL = 12, PICTURE_BYTES = 1200000 };
+/* Of more classes than MOST_CLASSES only the most confused are drawn: cells would be smaller than a
+ * finger. Predictions are made of so many rows at once that they take PREDICTED_BYTES. */
+enum { MOST_CLASSES = 100, MOST_CONFUSED = 20, IN_A_CELL = 12, PICTURE_BYTES = 1200000,
+       PREDICTED_BYTES = 64 << 20, BATCH = 256 };
 
 /* ---- Samples ---- */
 
@@ -22,13 +24,85 @@ typedef struct {
     float   confidence, surprise;
 } Sample;
 
-static int64_t label_at(CornuArray y, int64_t i)
+/* A cell of the confusion matrix that is not empty. */
+typedef struct {
+    int64_t label, predicted, count;
+} Cell;
+
+typedef struct {
+    int64_t         classes, count;   /* of the model, and of samples */
+    Sample         *samples;          /* by cell, and within it by surprise */
+    CornuClassSums *sums;             /* of each class */
+    int64_t         not_a_number;     /* the first sample whose prediction is none; -1 */
+    Cell           *cells;            /* by label and predicted class */
+    int64_t         cell_count;
+    int            *place;            /* of each class among those that are shown; -1 */
+    int64_t        *shown;            /* classes, ascending */
+    int             shown_count;
+} Classes;
+
+static void release_classes(Classes *all)
 {
-    switch (y.type.dtype) {
-    case CORNU_U8:  return ((const uint8_t *)y.data)[i];
-    case CORNU_I32: return ((const int32_t *)y.data)[i];
-    default:        return ((const int64_t *)y.data)[i];
+    cornu__release(all->samples);
+    cornu__release(all->sums);
+    cornu__release(all->cells);
+    cornu__release(all->place);
+    cornu__release(all->shown);
+}
+
+static CornuStatus reserve_classes(Classes *all, const CornuModel *model, CornuArray x)
+{
+    *all = (Classes){ .classes = cornu_model_output_shape(model).extent[1],
+                      .count = x.type.shape.extent[0], .not_a_number = -1 };
+    all->samples = cornu__allocate((size_t)all->count, sizeof *all->samples);
+    all->cells = cornu__allocate((size_t)all->count, sizeof *all->cells);
+    all->sums = cornu__allocate((size_t)all->classes, sizeof *all->sums);
+    all->place = cornu__allocate((size_t)all->classes, sizeof *all->place);
+    all->shown = cornu__allocate((size_t)all->classes, sizeof *all->shown);
+    return all->samples && all->cells && all->sums && all->place && all->shown ? CORNU_OK
+                                                                               : CORNU_ERR_MEMORY;
+}
+
+/* Adds those of these predictions (rows, classes), which begin with sample `first`. */
+static void add_samples(Classes *all, CornuArray y, const float *predictions, int64_t first,
+                        int64_t rows)
+{
+    for (int64_t i = first; i < first + rows; i++) {
+        const float  *row = predictions + (i - first) * all->classes;
+        const int64_t best = cornu_predicted_class(row, all->classes);
+        const int64_t label = cornu__label_at(y, i);
+        if (best < 0) {
+            if (all->not_a_number < 0) all->not_a_number = i;
+            continue;
+        }
+        all->samples[i] = (Sample){ .index = i, .label = label, .predicted = best,
+                                    .confidence = row[best],
+                                    .surprise = best == label ? 1.0f - row[best] : row[best] };
+        all->sums[label].support++;
+        all->sums[label].right += best == label;
+        all->sums[best].predicted++;
     }
+}
+
+static CornuStatus predict_samples(Classes *all, CornuModel *model, const CornuReportConfig *config)
+{
+    const int64_t fit = PREDICTED_BYTES / ((int64_t)sizeof(float) * all->classes * BATCH);
+    const int64_t most = BATCH * (fit ? fit : 1);
+    const size_t  stride = cornu_type_bytes(config->x.type) / (size_t)all->count;
+    float *predictions = cornu__allocate((size_t)(most < all->count ? most : all->count),
+                                         (size_t)all->classes * sizeof *predictions);
+    CornuStatus status = predictions ? CORNU_OK : CORNU_ERR_MEMORY;
+    for (int64_t first = 0; first < all->count && !status; first += most) {
+        const int64_t rows = all->count - first < most ? all->count - first : most;
+        CornuArray    x = config->x;
+        x.type.shape.extent[0] = rows;
+        x.data = (char *)config->x.data + (size_t)first * stride;
+        status = cornu_predict(model, .x = x, .batch_size = BATCH, .verbose = CORNU_SILENT,
+                               .to = cornu_array(predictions, CORNU_F32, rows, all->classes));
+        if (!status) add_samples(all, config->y, predictions, first, rows);
+    }
+    cornu__release(predictions);
+    return status;
 }
 
 /* By cell, and within a cell the greatest surprise first. */
@@ -41,20 +115,69 @@ static int by_surprise(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static Sample *sort_samples(CornuArray predictions, CornuArray y)
+static void sort_samples(Classes *all)
 {
-    const int64_t count = predictions.type.shape.extent[0];
-    const int64_t classes = predictions.type.shape.extent[1];
-    Sample       *samples = cornu__allocate((size_t)count, sizeof *samples);
-    for (int64_t i = 0; i < count && samples; i++) {
-        const float  *row = (const float *)predictions.data + i * classes;
-        const int64_t best = cornu_predicted_class(row, classes), label = label_at(y, i);
-        samples[i] = (Sample){ .index = i, .label = label, .predicted = best,
-                               .confidence = row[best],
-                               .surprise = best == label ? 1.0f - row[best] : row[best] };
+    qsort(all->samples, (size_t)all->count, sizeof *all->samples, by_surprise);
+    for (int64_t i = 0; i < all->count; i++) {
+        const Sample *sample = &all->samples[i];
+        Cell         *last = all->cells + all->cell_count - 1;
+        if (all->cell_count && last->label == sample->label &&
+            last->predicted == sample->predicted)
+            last->count++;
+        else
+            all->cells[all->cell_count++] = (Cell){ sample->label, sample->predicted, 1 };
     }
-    if (samples) qsort(samples, (size_t)count, sizeof *samples, by_surprise);
-    return samples;
+}
+
+/* ---- Which classes are shown ---- */
+
+/* Wrong ones first, the fullest first. */
+static int by_confusion(const void *a, const void *b)
+{
+    const Cell *x = a, *y = b;
+    const bool  x_right = x->label == x->predicted, y_right = y->label == y->predicted;
+    if (x_right != y_right) return x_right ? 1 : -1;
+    if (x->count != y->count) return x->count > y->count ? -1 : 1;
+    if (x->label != y->label) return x->label < y->label ? -1 : 1;
+    return x->predicted < y->predicted ? -1 : x->predicted > y->predicted;
+}
+
+static void show_class(Classes *all, int64_t class, int most)
+{
+    if (all->place[class] >= 0 || all->shown_count == most) return;
+    all->place[class] = 0;
+    all->shown_count++;
+}
+
+/* All, or those of the fullest wrong cells; were there too few, then of right ones. */
+static void choose_classes(Classes *all)
+{
+    const bool many = all->classes > MOST_CLASSES;
+    const int  most = many ? MOST_CONFUSED : (int)all->classes;
+    for (int64_t c = 0; c < all->classes; c++) all->place[c] = -1;
+    if (many) qsort(all->cells, (size_t)all->cell_count, sizeof *all->cells, by_confusion);
+    for (int64_t i = 0; i < all->cell_count && many; i++) {
+        show_class(all, all->cells[i].label, most);
+        show_class(all, all->cells[i].predicted, most);
+    }
+    for (int64_t c = 0; c < all->classes; c++) show_class(all, c, most);
+    for (int64_t c = 0, at = 0; c < all->classes; c++) {
+        if (all->place[c] < 0) continue;
+        all->place[c] = (int)at;
+        all->shown[at++] = c;
+    }
+}
+
+/* Leaves only the samples of the matrix that is shown, whose order stays. */
+static void keep_shown(Classes *all)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < all->count; i++) {
+        const Sample *sample = &all->samples[i];
+        if (all->place[sample->label] >= 0 && all->place[sample->predicted] >= 0)
+            all->samples[kept++] = *sample;
+    }
+    all->count = kept;
 }
 
 /* ---- Pictures ---- */
@@ -104,22 +227,24 @@ static json_t *picture_at(const Pictures *pictures, int64_t i)
     return picture;
 }
 
-static json_t *describe_sample(const Sample *sample, json_t *picture)
+/* Its classes are places among those that are shown. */
+static json_t *describe_sample(const Classes *all, const Sample *sample, json_t *picture)
 {
-    return json_pack("{s:I, s:I, s:I, s:o, s:o}", "index", (json_int_t)sample->index,
-                     "label", (json_int_t)sample->label, "predicted",
-                     (json_int_t)sample->predicted, "confidence",
+    return json_pack("{s:I, s:i, s:i, s:o, s:o}", "index", (json_int_t)sample->index,
+                     "label", all->place[sample->label], "predicted",
+                     all->place[sample->predicted], "confidence",
                      cornu__page_number(sample->confidence), "picture", picture);
 }
 
 /* The first of each cell, then the second of each, while their pictures have room. */
-static json_t *describe_samples(const Sample *samples, int64_t count, CornuArray array)
+static json_t *describe_samples(const Classes *all, CornuArray array)
 {
     const Pictures pictures = find_pictures(array);
+    const Sample  *samples = all->samples;
     json_t        *list = json_array();
     size_t         bytes = 0;
     for (int turn = 0; turn < IN_A_CELL; turn++)
-        for (int64_t i = 0, first = 0; i < count && bytes < PICTURE_BYTES; i++) {
+        for (int64_t i = 0, first = 0; i < all->count && bytes < PICTURE_BYTES; i++) {
             if (samples[i].label != samples[first].label ||
                 samples[i].predicted != samples[first].predicted)
                 first = i;
@@ -127,99 +252,121 @@ static json_t *describe_samples(const Sample *samples, int64_t count, CornuArray
             json_t *picture = pictures.size[2] ? picture_at(&pictures, samples[i].index)
                                                : json_null();
             bytes += 100 + json_string_length(picture);
-            list = cornu__json_append(list, describe_sample(&samples[i], picture));
+            list = cornu__json_append(list, describe_sample(all, &samples[i],
+                                                             picture));
         }
     return list;
 }
 
 /* ---- Classes ---- */
 
-static json_t *describe_scores(const CornuClassScores *scores)
+static json_t *describe_scores(CornuClassScores scores)
 {
-    return json_pack("{s:f, s:f, s:f, s:I}", "precision", scores->precision, "recall",
-                     scores->recall, "f1", scores->f1, "support", (json_int_t)scores->support);
+    return json_pack("{s:f, s:f, s:f, s:I}", "precision", scores.precision, "recall",
+                     scores.recall, "f1", scores.f1, "support", (json_int_t)scores.support);
 }
 
-static json_t *describe_names(const CornuModel *model, const CornuReportConfig *config,
-                              int64_t classes)
+static json_t *describe_names(const Classes *all, const CornuModel *model,
+                              const CornuReportConfig *config)
 {
     json_t *names = json_array();
-    for (int64_t i = 0; i < classes; i++) {
-        const char *name = i < config->classes && config->names ? config->names[i]
-                                                                : cornu_model_class_name(model, i);
+    for (int i = 0; i < all->shown_count; i++) {
+        const int64_t class = all->shown[i];
+        const char   *name = class < config->classes && config->names
+                                 ? config->names[class] : cornu_model_class_name(model, class);
         names = cornu__json_append(names, name ? json_string(name)
-                                               : json_sprintf("%lld", (long long)i));
+                                               : json_sprintf("%lld", (long long)class));
     }
     return names;
 }
 
-static json_t *describe_counts(const int64_t *counts, int64_t classes)
+/* Rows of the classes that are shown; the caller has checked that they are few. */
+static json_t *describe_counts(const Classes *all)
 {
-    json_t *rows = json_array();
-    for (int64_t i = 0; i < classes; i++) {
+    const int n = all->shown_count;
+    json_t   *rows = json_array();
+    int64_t  *counts = cornu__allocate((size_t)(n * n), sizeof *counts);
+    for (int64_t i = 0; i < all->cell_count && counts; i++) {
+        const Cell *cell = &all->cells[i];
+        const int   row = all->place[cell->label], column = all->place[cell->predicted];
+        if (row >= 0 && column >= 0) counts[row * n + column] = cell->count;
+    }
+    for (int i = 0; i < n && counts; i++) {
         json_t *row = json_array();
-        for (int64_t j = 0; j < classes; j++)
-            row = cornu__json_append(row, json_integer((json_int_t)counts[i * classes + j]));
+        for (int j = 0; j < n; j++)
+            row = cornu__json_append(row, json_integer((json_int_t)counts[i * n + j]));
         rows = cornu__json_append(rows, row);
     }
-    return rows;
+    if (!counts) json_decref(rows);
+    cornu__release(counts);
+    return counts ? rows : NULL;
 }
 
-/* counts and each: memory for them. */
-static CornuStatus describe_classes(CornuModel *model, const CornuReportConfig *config,
-                                    CornuArray predictions, CornuArray counts,
-                                    CornuClassScores *each, json_t **made)
+static json_t *describe_classes(const Classes *all, const CornuModel *model,
+                                const CornuReportConfig *config)
 {
-    const int64_t    classes = predictions.type.shape.extent[1];
     CornuClassScores macro, weighted;
     double           accuracy;
-    CORNU__TRY(cornu_confusion(predictions, config->y, counts));
-    CORNU__TRY(cornu_class_scores(counts, each, &macro, &weighted, &accuracy));
-    Sample *samples = sort_samples(predictions, config->y);
-    if (!samples) return CORNU_ERR_MEMORY;
-    json_t *scores = json_array();
-    for (int64_t i = 0; i < classes; i++)
-        scores = cornu__json_append(scores, describe_scores(&each[i]));
-    *made = json_pack("{s:o, s:o, s:o, s:o, s:o, s:f, s:o}", "names",
-                      describe_names(model, config, classes), "counts",
-                      describe_counts(counts.data, classes), "scores", scores, "macro",
-                      describe_scores(&macro), "weighted", describe_scores(&weighted), "accuracy",
-                      accuracy, "samples",
-                      describe_samples(samples, predictions.type.shape.extent[0],
-                                       config->pictures.data ? config->pictures : config->x));
-    cornu__release(samples);
-    return *made ? CORNU_OK : CORNU_ERR_MEMORY;
+    json_t          *scores = json_array();
+    cornu__mean_scores(all->sums, all->classes, &macro, &weighted, &accuracy);
+    for (int i = 0; i < all->shown_count; i++)
+        scores = cornu__json_append(
+            scores, describe_scores(cornu__scores_of(all->sums[all->shown[i]])));
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:f, s:o}", "of", (json_int_t)all->classes,
+                     "names", describe_names(all, model, config), "counts", describe_counts(all),
+                     "scores", scores, "macro", describe_scores(macro), "weighted",
+                     describe_scores(weighted), "accuracy", accuracy, "samples",
+                     describe_samples(all, config->pictures.data ? config->pictures : config->x));
 }
 
-CornuStatus cornu__report_check(const CornuModel *model)
+/* Labels are checked before the training: it should not end with a message. */
+static CornuStatus check_labels(const CornuReportConfig *config, int64_t classes)
+{
+    const CornuArray x = config->x, y = config->y;
+    CornuText        text;
+    if (y.type.dtype != CORNU_U8 && y.type.dtype != CORNU_I32 && y.type.dtype != CORNU_I64)
+        return cornu__fail(CORNU_ERR_DTYPE, "report: .y is %s, expected u8, i32 or i64",
+                           cornu_type_print(&text, y.type));
+    if (x.type.shape.rank < 1 || cornu_type_count(y.type) != x.type.shape.extent[0])
+        return cornu__fail(CORNU_ERR_SHAPE, "report: .y has %lld labels, expected one for each of "
+                           "the %lld samples of .x", (long long)cornu_type_count(y.type),
+                           (long long)(x.type.shape.rank ? x.type.shape.extent[0] : 0));
+    for (int64_t i = 0; i < x.type.shape.extent[0]; i++) {
+        const int64_t label = cornu__label_at(y, i);
+        if (label < 0 || label >= classes)
+            return cornu__fail(CORNU_ERR_VALUE, "report: label %lld is %lld, expected 0 to %lld",
+                               (long long)i, (long long)label, (long long)classes - 1);
+    }
+    return CORNU_OK;
+}
+
+CornuStatus cornu__report_check(const CornuModel *model, const CornuReportConfig *config)
 {
     const CornuShape shape = cornu_model_output_shape(model);
     CornuText        text;
-    if (shape.rank == 2 && shape.extent[1] >= 2 && shape.extent[1] <= MOST_CLASSES) return CORNU_OK;
+    if (shape.rank == 2 && shape.extent[1] >= 2) return check_labels(config, shape.extent[1]);
     return cornu__fail(CORNU_ERR_SHAPE, "report: .x of a model with the output %s, expected "
-                       "(B, classes) with 2 to %d classes", cornu_shape_print(&text, shape),
-                       MOST_CLASSES);
+                       "(B, classes) with 2 classes or more", cornu_shape_print(&text, shape));
 }
 
 CornuStatus cornu__report_classes(CornuModel *model, const CornuReportConfig *config,
                                   json_t **made)
 {
-    const int64_t     rows = config->x.type.shape.extent[0];
-    const int64_t     classes = cornu_model_output_shape(model).extent[1];
-    const CornuType   table = cornu_type(CORNU_I64, classes, classes);
-    const CornuArray  predictions = cornu_array_from(
-        cornu__allocate((size_t)rows, (size_t)classes * sizeof(float)),
-        cornu_type(CORNU_F32, rows, classes));
-    const CornuArray  counts = cornu_array_from(cornu__allocate(cornu_type_bytes(table), 1), table);
-    CornuClassScores *each = cornu__allocate((size_t)classes, sizeof *each);
-    CornuStatus status = predictions.data && counts.data && each ? CORNU_OK : CORNU_ERR_MEMORY;
-    if (!status)
-        status = cornu_predict(model, .x = config->x, .batch_size = 256, .verbose = CORNU_SILENT,
-                               .to = predictions);
-    if (!status) status = describe_classes(model, config, predictions, counts, each, made);
-    cornu__release(predictions.data);
-    cornu__release(counts.data);
-    cornu__release(each);
+    Classes     all;
+    CornuStatus status = reserve_classes(&all, model, config->x);
+    if (!status) status = predict_samples(&all, model, config);
+    if (!status && all.not_a_number >= 0) {
+        *made = json_pack("{s:o}", "why", json_sprintf("the prediction of sample %lld is not a "
+                                                       "number", (long long)all.not_a_number));
+        status = *made ? CORNU_OK : CORNU_ERR_MEMORY;
+    } else if (!status) {
+        sort_samples(&all);
+        choose_classes(&all);
+        keep_shown(&all);
+        *made = describe_classes(&all, model, config);
+        status = *made ? CORNU_OK : CORNU_ERR_MEMORY;
+    }
+    release_classes(&all);
     return status;
 }
 

@@ -5,19 +5,27 @@
 #include "page_internal.h"
 #include "report.h"
 
+#include "../../device/system/energy.h"
+#include "../../device/tpu/topology.h"
 #include "../model/model.h"
 
-/* CORNU_ERR_SHAPE for a model whose classes a report does not show, before it is trained. */
-CornuStatus cornu__report_check(const CornuModel *model);
+/* What a report cannot show of .x and .y is refused before the training: CORNU_ERR_SHAPE for a
+ * model that is no classifier and for .y of another length than .x, CORNU_ERR_DTYPE,
+ * CORNU_ERR_VALUE for a label that is no class. */
+CornuStatus cornu__report_check(const CornuModel *model, const CornuReportConfig *config);
 
 /*
  * Predicts .x of the config and sets *classes, a new reference:
  *
- *     {"names", "counts": [[n, …], …], "scores": [{"precision", "recall", "f1", "support"}, …],
+ *     {"of": the model's classes,
+ *      "names", "counts": [[n, …], …], "scores": [{"precision", "recall", "f1", "support"}, …],
  *      "macro", "weighted", "accuracy",
  *      "samples": [{"index", "label", "predicted", "confidence", "picture": url or null}, …]}
  *
- * `samples` are those of each cell that fit in, worst first. All processes call it.
+ * Names, counts and scores are those of all classes, or of the 20 that are confused most if there
+ * are more than 100; the means are over all. `samples` are those of each cell that fit in, worst
+ * first; label and predicted are indices of `names`. A prediction that is not a number leaves
+ * {"why"}. All processes call it.
  */
 CornuStatus cornu__report_classes(CornuModel *model, const CornuReportConfig *config,
                                   json_t **classes);
@@ -25,5 +33,39 @@ CornuStatus cornu__report_classes(CornuModel *model, const CornuReportConfig *co
 /* The filters of the first convolution, {"weight", "most", "pictures": [url, …]}; *filters stays as
  * it is if the model has none of 1 or 3 channels. All processes call it. */
 CornuStatus cornu__report_filters(const CornuModel *model, json_t **filters);
+
+/*
+ * The model's summary and its graph, a new reference; NULL if out of memory:
+ *
+ *     {"layers": [{"depth", "name", "class", "output", "parameters", "frozen", "from"}, …],
+ *      "edges": [[from, to], …], "branching", "trainable", "others"}
+ *
+ * Edges are pairs of indices of layers of depth 0; none of a model whose calls are code.
+ */
+json_t *cornu__report_model(const CornuModel *model);
+
+/* ---- Cost ---- */
+
+typedef struct {
+    CornuEnergyMeter meter;
+    double           begin_s, seconds;       /* of the run: measured so far */
+    double           processor_begin_s, processor_s;
+    double           joules;                 /* of this machine; NaN: unknown */
+    bool             modelled;               /* the rest is known */
+    const CornuTpuProfile *profile;          /* of an emulated TPU, whose step is modelled */
+    const char            *bound;
+    int64_t                chips;
+    double                 step_s;
+} CornuReportCost;
+
+/* All processes call these alike: when the training begins, after each epoch, when it ends. */
+void        cornu__report_cost_begin(CornuReportCost *cost);
+CornuStatus cornu__report_cost_epoch(CornuReportCost *cost, CornuModel *model);
+void        cornu__report_cost_end(CornuReportCost *cost);
+
+/* [{"name", "value": number or null, "unit", "kind", "note"}, …], a new reference, of the epochs of
+ * the model's history; NULL if out of memory. A kind: measured, modelled, published or given. */
+json_t *cornu__report_cost(const CornuReportCost *cost, const CornuModel *model,
+                           double price_per_hour);
 
 #endif

@@ -4,7 +4,6 @@
 #include "../../examples/cornu/common/refuse.c"       /* NOLINT(bugprone-suspicious-include) */
 #include "../../examples/cornu/compare/race.c"        /* NOLINT(bugprone-suspicious-include) */
 #include "../../examples/cornu/compare/race_report.c" /* NOLINT(bugprone-suspicious-include) */
-#include "../../examples/cornu/compare/energy.c"      /* NOLINT(bugprone-suspicious-include) */
 
 #include <jansson.h>
 #include <setjmp.h>

@@ -141,6 +141,8 @@ static void fill_table(Table *table, Options *o)
         { "report", OPTION_TEXT, &o->report, "FILE.html",
           "write a page for a browser, anew after each epoch: curves, classes, the run", 0, 0,
           NULL },
+        { "price-per-hour", OPTION_NUMBER, &o->price_per_hour, "AMOUNT",
+          "of this machine, for the costs in the report", 0.0, 1e12, NULL },
         { "backup", OPTION_TEXT, &o->backup, "DIR",
           "back up to DIR after each epoch, and resume from a backup there", 0, 0,
           NULL },

@@ -165,11 +165,14 @@ CornuCallback *session_page(const Options *options)
 {
     const CornuTrainTest *data = prepared_data;
     if (!options->report) return NULL;
-    if (!data) return cornu_report(options->report, .command = options->command);
+    if (!data)
+        return cornu_report(options->report, .command = options->command,
+                            .price_per_hour = options->price_per_hour);
     return cornu_report(options->report, .command = options->command, .data = data->description,
                         .x = cornu_reference_input(prepared, data->test_x), .y = data->test_y,
                         .pictures = data->test_x, .names = data->class_names,
-                        .classes = (int)data->classes);
+                        .classes = (int)data->classes,
+                        .price_per_hour = options->price_per_hour);
 }
 
 /* The report on each class. */

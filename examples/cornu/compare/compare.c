@@ -41,7 +41,7 @@ static CornuStatus advise(const Options *options, const Race *race)
 
 static CornuStatus compare(const Options *options, Race *race, const Wanted *wanted)
 {
-    energy_open(&race->energy, getenv("CORNU_SYS_CLASS"));
+    cornu_energy_open(&race->energy, getenv("CORNU_SYS_CLASS"));
     CornuStatus status = race_open(race, wanted->devices);
     if (!status) status = race_price(race, wanted->price);
     if (!status) status = race_run(race);

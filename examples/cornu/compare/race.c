@@ -147,7 +147,7 @@ void race_close(Race *race)
 
 static CornuStatus run_epoch(Race *race, Racer *racer, int64_t epoch)
 {
-    const double   before = energy_joules(&race->energy);
+    const double   before = cornu_energy_joules(&race->energy);
     CornuFitConfig fit = race_fit(race, racer->model);
     fit.initial_epoch = epoch;
     fit.epochs = epoch + 1;
@@ -161,7 +161,7 @@ static CornuStatus run_epoch(Race *race, Racer *racer, int64_t epoch)
     racer->val_accuracy =
         race_validates(race) ? cornu_history_get(history, "val_accuracy", 0) : NAN;
     racer->accuracies[epoch] = racer->val_accuracy;
-    racer->joules[epoch] = energy_joules(&race->energy) - before;
+    racer->joules[epoch] = cornu_energy_joules(&race->energy) - before;
     cornu_history_free(history);
     printf("Epoch %lld/%lld  %-9s  %7.2f s  loss: %.4f", (long long)epoch + 1,
            (long long)(epoch < race->least ? race->least : race->epochs), racer->name,

@@ -19,7 +19,6 @@
 #include <cornu/cornu.h>
 
 #include "../common/data.h"
-#include "energy.h"
 
 enum { RACE_DEVICES = 8, RACE_MODELLED = 2 * (RACE_DEVICES + 1) };
 
@@ -72,7 +71,7 @@ struct Race {
     const Options             *meshed;         /* of mesh_flags.h, which cut the models on all
                                                   devices; NULL: none */
 
-    EnergyMeter                energy;         /* opened, if energy is to be measured */
+    CornuEnergyMeter                energy;         /* opened, if energy is to be measured */
 
     /* Set by race_open and race_run. */
     int64_t                    samples;        /* of an epoch */

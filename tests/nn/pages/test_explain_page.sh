@@ -1,14 +1,14 @@
 # The page of an explanation in a browser: headless Chromium, if it is installed.
 . tests/browser.sh
 . tests/checks.sh
-[ -n "$browser" ] || skip_all 4 "no browser: make deps-browser"
+[ -n "$browser" ] || skip_all 5 "no browser: make deps-browser"
 
 "$programs/cornu" explain mnist_cnn --device tpu:v3-8 --batch-size 64 --steps 1 --page tpu.html \
     --json tpu.json >out 2>err || { cat err; exit 1; }
 
 draws() {
-    shown tpu.html '' && grep -q '<h2>The step</h2>' dom && grep -q '<h2>Roofline</h2>' dom &&
-        grep -q '<h2>Inside the MXU</h2>' dom && grep -q 'measured (emulated)' dom
+    shown tpu.html '' && grep -q '<h2>The step' dom && grep -q '<h2>Roofline' dom &&
+        grep -q '<h2>Inside the MXU' dom && grep -q 'measured (emulated)' dom
 }
 check "all parts are drawn, without a message of the console" draws
 
@@ -60,6 +60,8 @@ rounds() {
         grep -q 'rounded 0.10009765625 1 1.015625 0 01111011 1001100' dom
 }
 check "bfloat16 is rounded to nearest, ties to even" rounds
+
+check "text has a contrast of 4.5 to 1 at least, in light and dark colours" contrasts tpu.html
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

@@ -29,10 +29,10 @@ static bool read_number(const char *path, uint64_t *number)
 }
 
 /* Adds the counter if it can be read. */
-static void add(EnergyMeter *meter, const char *path, double range)
+static void add(CornuEnergyMeter *meter, const char *path, double range)
 {
-    EnergyCounter *counter = &meter->counters[meter->count];
-    if (meter->count == ENERGY_COUNTERS) return;
+    CornuEnergyCounter *counter = &meter->counters[meter->count];
+    if (meter->count == CORNU_ENERGY_COUNTERS) return;
     snprintf(counter->path, sizeof counter->path, "%s", path);
     counter->range = range;
     if (read_number(path, &counter->last)) meter->count++;
@@ -42,9 +42,9 @@ static void add(EnergyMeter *meter, const char *path, double range)
 
 /* intel-rapl:0 is a package; its parts, intel-rapl:0:1, are in it but for its memory. The platform,
  * "psys", contains packages. */
-static void add_zone(EnergyMeter *meter, const char *folder, const char *zone)
+static void add_zone(CornuEnergyMeter *meter, const char *folder, const char *zone)
 {
-    char     path[ENERGY_PATH], name[64];
+    char     path[CORNU_ENERGY_PATH], name[64];
     uint64_t range = 0;
     if (strncmp(zone, "intel-rapl:", 11) != 0) return;
     snprintf(path, sizeof path, "%.300s/%.100s/name", folder, zone);
@@ -57,9 +57,9 @@ static void add_zone(EnergyMeter *meter, const char *folder, const char *zone)
 }
 
 /* Of amd_energy, the counters that are labelled as a socket's. */
-static void add_monitor(EnergyMeter *meter, const char *folder, const char *monitor)
+static void add_monitor(CornuEnergyMeter *meter, const char *folder, const char *monitor)
 {
-    char path[ENERGY_PATH], line[64];
+    char path[CORNU_ENERGY_PATH], line[64];
     snprintf(path, sizeof path, "%.300s/%.100s/name", folder, monitor);
     if (!read_line(path, line) || strcmp(line, "amd_energy") != 0) return;
     for (int i = 1; i <= 1024; i++) {
@@ -70,34 +70,34 @@ static void add_monitor(EnergyMeter *meter, const char *folder, const char *moni
     }
 }
 
-static void search(EnergyMeter *meter, const char *root, const char *name,
-                   void (*take)(EnergyMeter *meter, const char *folder, const char *entry))
+static void search(CornuEnergyMeter *meter, const char *root, const char *name,
+                   void (*take)(CornuEnergyMeter *meter, const char *folder, const char *entry))
 {
-    char folder[ENERGY_PATH];
+    char folder[CORNU_ENERGY_PATH];
     snprintf(folder, sizeof folder, "%.300s/%s", root, name);
     DIR *open = opendir(folder);
     for (struct dirent *entry; open && (entry = readdir(open));) take(meter, folder, entry->d_name);
     if (open) closedir(open);
 }
 
-void energy_open(EnergyMeter *meter, const char *root)
+void cornu_energy_open(CornuEnergyMeter *meter, const char *root)
 {
     if (!root) root = "/sys/class";
-    *meter = (EnergyMeter){ .count = 0 };
+    *meter = (CornuEnergyMeter){ .count = 0 };
     snprintf(meter->why, sizeof meter->why, "no counters in %.60s/powercap", root);
     search(meter, root, "powercap", add_zone);
     if (meter->count == 0) search(meter, root, "hwmon", add_monitor);
 }
 
 /* From `before` to `now`, around the end of its range. */
-static double passed(const EnergyCounter *counter, uint64_t now)
+static double passed(const CornuEnergyCounter *counter, uint64_t now)
 {
     const double range = counter->range > 0.0 ? counter->range : 0x1p64;
     return now >= counter->last ? (double)(now - counter->last)
                                 : range - (double)counter->last + (double)now;
 }
 
-double energy_joules(EnergyMeter *meter)
+double cornu_energy_joules(CornuEnergyMeter *meter)
 {
     for (int i = 0; i < meter->count; i++) {
         uint64_t now;
