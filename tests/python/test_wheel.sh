@@ -63,6 +63,15 @@ trains() {
         awk -v a="${accuracy:-0}" 'BEGIN { exit !(a >= 0.8) }'
 }
 check "the lines of README.md train a network" trains
+notebook() {
+    env/bin/python -c '
+import json, sys
+for cell in json.load(open(sys.argv[1]))["cells"]:
+    if cell["cell_type"] == "code":
+        exec("".join(cell["source"]))' "$root/examples/python/notebook.ipynb" >out 2>err &&
+        grep -Eq 'Test accuracy: (1|0\.9)' out && [ -s report.html ]
+}
+check "the cells of notebook.ipynb run" notebook
 own() {
     env/bin/python -c 'import os, sys, cornu; from cornu._binding.library import lib; sys.exit(not os.path.dirname(
 cornu.__file__) == os.path.dirname(lib.path))' >out 2>err

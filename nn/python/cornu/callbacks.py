@@ -8,6 +8,7 @@ import threading
 
 from ._binding.arrays import Borrowed
 from ._binding.library import lib, struct
+from ._models import notebook
 from ._surface.missing import getter as _getter
 
 _STATUS = lib.type("u32")
@@ -108,6 +109,8 @@ class History(Callback):
                               if lib.cornu_history_has(address, key, i)] for key in keys}
         lib.cornu_history_free(address)
 
+    def _repr_html_(self):
+        return notebook.history_as_html(self.history)
 
     def on_train_begin(self, logs=None):
         self.history, self.epoch = {}, []
@@ -265,6 +268,20 @@ class _Native:
         return getattr(lib, self._function)(ctypes.byref(config))
 
 
+class _Page:
+    """Of a callback that writes a page: a notebook shows the page as it is now."""
+
+    def _repr_html_(self):
+        try:
+            with open(self._given["filename"], encoding="utf-8") as file:
+                return notebook.page_as_html(file.read(), "training report")
+        except FileNotFoundError:
+            return None
+
+
+_SHOWN = {"Report": (_Page,)}
+
+
 def _make_class(class_name, function, config):
     fields = [name for name, *_ in lib._layouts[config]["fields"]
               if name not in _FLAGS.values() and name not in _COUNTS.values()]
@@ -273,7 +290,7 @@ def _make_class(class_name, function, config):
     parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD,
                                     default=inspect.Parameter.empty if n in required else None)
                   for n in names]
-    return type(class_name, (_Native,), {
+    return type(class_name, (*_SHOWN.get(class_name, ()), _Native), {
         "__doc__": "The callback %s (%s). None is the default." % (class_name, ", ".join(names)),
         "__module__": __name__, "_function": function, "_struct": config, "_fields": fields,
         "__signature__": inspect.Signature(parameters)})

@@ -3,7 +3,9 @@
 import ctypes
 import json
 import os
+import tempfile
 
+from . import notebook
 from .files import load
 from .._binding.library import Owned, lib, struct
 from ..devices import Device
@@ -12,12 +14,38 @@ _PARTS = {"overview": "CORNU_EXPLAIN_OVERVIEW", "all": "CORNU_EXPLAIN_ALL",
           "ops": "CORNU_EXPLAIN_OPS", "pipeline": "CORNU_EXPLAIN_PIPELINE"}
 
 
+class Explanation(dict):
+    """What cornu.explain returns: a dictionary, which a notebook shows as its page."""
+
+    def __init__(self, values, owned):
+        super().__init__(values)
+        self._owned = owned
+
+    def save_page(self, path) -> None:
+        """Writes it as a page for a browser: a timeline of the step, a roofline, the MXU."""
+        lib.cornu_explanation_save_page(self._owned.address, os.fspath(path))
+
+    def _repr_html_(self):
+        if "pipeline" in self:          # stages, which have no page
+            return None
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "page.html")
+            self.save_page(path)
+            with open(path, encoding="utf-8") as file:
+                return notebook.page_as_html(file.read(), "%s: a step" % self["model"])
+
+    def _repr_pretty_(self, printer, cycle):
+        printer.text("<cornu.explain of a %s step of %s on %s>"
+                     % (self.get("step", "pipeline"), self.get("model"), self.get("device")))
+
+
 def explain(model, device="cpu", *, batch_size=None, extent=None, loss=None, predict=False,
             steps=5, part="overview", run=True, others=None, remat=False, pipeline=None,
             verbose=1):
     """Prints how a device computes a model's step, its memory, where its time goes, measured here
     and on a TPU modelled, and what to change so that it fits better. Returns all of it as a
-    dictionary.
+    dictionary; its save_page(path) writes the page of `cornu explain --page`, which a notebook
+    shows.
 
         cornu.explain(model, device="tpu:v3-8")
 
@@ -60,4 +88,4 @@ def explain(model, device="cpu", *, batch_size=None, extent=None, loss=None, pre
     if verbose:
         print(lib.take_text(lib.cornu_explanation_to_text(made.address,
                                                           lib.constants[_PARTS[part]])), end="")
-    return json.loads(lib.take_text(lib.cornu_explanation_to_json(made.address)))
+    return Explanation(json.loads(lib.take_text(lib.cornu_explanation_to_json(made.address))), made)

@@ -15,6 +15,7 @@ from .._tensors.symbols import (Tensor, find_tensor, input_config, input_tensor,
                                 set_extents)
 from .._tensors.functions import Variable
 from .._tensors.values import Value, current
+from . import notebook
 from .feeds import is_feed
 from ..saving import check_overwrite
 from .training import Trained, listed
@@ -421,7 +422,16 @@ class Model(Trained, Configured, Weighted):
 
     def summary(self, line_length: int = None, show_trainable: bool = False,
                 expand_nested: bool = False, print_fn=None) -> None:
-        """Prints Keras' table of the layers, by print_fn if there is one."""
+        """Prints Keras' table of the layers, by print_fn if there is one. A notebook shows it with
+        its columns aligned."""
+        text = self._summary_text(line_length, show_trainable, expand_nested)
+        if print_fn is not None or not notebook.shown(text):
+            (print_fn or print)(text)
+
+    def _repr_html_(self):
+        return notebook.text_as_html(self._summary_text())
+
+    def _summary_text(self, line_length=None, show_trainable=False, expand_nested=False):
         config = struct("CornuSummaryConfig", model=self.pointer, line_length=line_length or 0,
                         show_trainable=show_trainable, expand_nested=expand_nested)
         lines = []
@@ -429,7 +439,7 @@ class Model(Trained, Configured, Weighted):
             lambda _, text: lines.append(text.decode("utf-8")))
         config.print_fn = ctypes.cast(take, ctypes.c_void_p).value
         lib.cornu_summary_from(ctypes.byref(config))
-        (print_fn or print)("".join(lines).rstrip("\n"))
+        return "".join(lines).rstrip("\n")
 
     # ---- Files ----
 
