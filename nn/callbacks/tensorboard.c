@@ -11,6 +11,7 @@
 #include "../../device/memory_internal.h"
 #include "../formats/output_internal.h"
 #include "event_file_internal.h"
+#include "tensorboard_profile_internal.h"
 #include "../saving/files_internal.h"
 #include "../model/model_internal.h"
 
@@ -21,10 +22,12 @@ typedef struct {
     bool          graph, images, speed;           /* what to write; the graph only once */
     CornuEventFile *train, *validation;           /* NULL until something is written */
     int64_t       batch;                          /* of this fit, from 1 */
+    int64_t       epoch;                          /* from 1 */
     double        epoch_began, batch_began;       /* seconds */
     int64_t       iterations;                     /* when the epoch began */
     float        *values;                         /* a weight's values, then its pictures */
     int64_t       value_space;
+    CornuTensorboardProfile profile;
 } TensorBoard;
 
 typedef struct { char text[300]; } Tag;
@@ -182,6 +185,7 @@ static CornuStatus train_end(CornuCallback *base, CornuModel *model, const Cornu
 {
     TensorBoard *self = (TensorBoard *)base;
     (void)model, (void)logs;
+    CORNU__TRY(cornu__profile_after(&self->profile, self->log_dir, true));
     return cornu__event_file_flush(self->train);
 }
 
@@ -189,8 +193,10 @@ static CornuStatus epoch_begin(CornuCallback *base, CornuModel *model, int64_t e
                                const CornuLogs *logs)
 {
     TensorBoard *self = (TensorBoard *)base;
-    (void)epoch, (void)logs;
+    (void)logs;
     self->epoch_began = cornu__seconds();
+    self->epoch = epoch + 1;
+    CORNU__TRY(cornu__profile_before(&self->profile, model, self->batch + 1, self->epoch, 1));
     return self->speed ? read_iterations(model, &self->iterations) : CORNU_OK;
 }
 
@@ -231,7 +237,9 @@ static CornuStatus train_batch_end(CornuCallback *base, CornuModel *model, int64
 {
     TensorBoard *self = (TensorBoard *)base;
     Tag          tag;
-    (void)batch;
+    CORNU__TRY(cornu__profile_after(&self->profile, self->log_dir, false));
+    CORNU__TRY(cornu__profile_before(&self->profile, model, self->batch + 1, self->epoch,
+                                     batch + 2));
     if (self->graph) CORNU__TRY(write_graph(self, model));
     self->graph = false;
     if (!is_due(self)) return CORNU_OK;
@@ -271,6 +279,7 @@ static void free_tensorboard(CornuCallback *base)
     TensorBoard *self = (TensorBoard *)base;
     cornu__event_file_close(self->train);
     cornu__event_file_close(self->validation);
+    cornu__profile_free(&self->profile);
     cornu__release(self->values);
     cornu__release(self->log_dir);
     cornu__release(self);
@@ -280,9 +289,13 @@ static void free_tensorboard(CornuCallback *base)
 
 static CornuStatus check_tensorboard(const CornuTensorboardConfig *config)
 {
-    if (config->profile_batch || config->embeddings_freq)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "tensorboard: .%s is not supported",
-                           config->profile_batch ? "profile_batch" : "embeddings_freq");
+    const int64_t first = config->profile_batch, last = config->profile_until;
+    if (config->embeddings_freq)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "tensorboard: .embeddings_freq is not supported");
+    if (first < 0 || (last && (last < first || !first || last - first >= CORNU_MOST_PROFILED)))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "tensorboard: .profile_batch is %lld and "
+                           ".profile_until %lld, expected 0 or more, and a batch after it, at most "
+                           "%d in all", (long long)first, (long long)last, CORNU_MOST_PROFILED);
     if (config->log_dir && !*config->log_dir)
         return cornu__fail(CORNU_ERR_ARGUMENT, "tensorboard: .log_dir is empty, expected a folder");
     if (config->histogram_freq < 0 || config->update_freq < 0)
@@ -327,6 +340,9 @@ CornuCallback *cornu_tensorboard_from(const CornuTensorboardConfig *config)
         .histogram_freq = config->histogram_freq, .update_freq = config->update_freq,
         .graph = !config->no_graph, .images = config->write_images,
         .speed = config->write_steps_per_second,
+        .profile = { .first = config->profile_batch,
+                     .last = config->profile_until ? config->profile_until
+                                                   : config->profile_batch },
     };
     if (self->log_dir) return &self->base;
     free_tensorboard(&self->base);

@@ -14,6 +14,11 @@
  *                                                            paths, without the model's name
  *     keras                                                  train/; the layers, for the tab Graphs
  *
+ * With profile_batch also plugins/profile/TIME/HOST.xplane.pb, which the plugin XProf opens: this
+ * machine's threads as measured, and of a device that emulates a TPU a device as modelled, with
+ * steps, instructions and units. It has what cornu_trace (training/trace.h) has, of which there can
+ * be only one in a training.
+ *
  * The file names hold time, host and process, as TensorBoard expects; each run adds its own files.
  * Source: keras/src/callbacks/tensorboard.py. Keras 3 omits values of epochs and evaluations
  * whose last batch update_freq skips; here, as in tf.keras, they are written.
@@ -36,8 +41,11 @@ typedef struct {
     bool        write_steps_per_second; /* epoch_steps_per_second, batch_steps_per_second */
     int64_t     update_freq;            /* batches between batch_ values; 1 is Keras' "batch";
                                            default "epoch": none. fit waits for those batches */
-    int64_t     profile_batch;          /* these two are refused (CORNU_ERR_UNSUPPORTED): trace.h */
-    int64_t     embeddings_freq;        /* has a step's profile */
+    int64_t     profile_batch;          /* the batch that is profiled, from 1; default none. Of
+                                           several processes rank 0's own work alone */
+    int64_t     profile_until;          /* the last one, if several are: at most 100; default
+                                           profile_batch. Keras' profile_batch = (first, last) */
+    int64_t     embeddings_freq;        /* refused: CORNU_ERR_UNSUPPORTED */
 } CornuTensorboardConfig;
 
 /* Makes log_dir. Fails at once if nothing can be written there. */

@@ -8,6 +8,7 @@ typedef struct {
     CornuCallback base;
     char         *path;
     CornuModel   *model;       /* whose steps are traced */
+    CornuTrace   *current;     /* of this epoch */
     CornuTrace   *last;        /* the last whole one */
 } Tracer;
 
@@ -23,13 +24,8 @@ static CornuStatus epoch_begin(CornuCallback *base, CornuModel *model, int64_t e
 {
     Tracer *self = (Tracer *)base;
     (void)logs;
-    cornu_trace_free(model->trace);   /* from an epoch that ended before its step */
     self->model = model;
-    model->trace = cornu_trace_create();
-    if (!model->trace) return cornu_error_take();
-    model->trace->epoch = epoch + 1;
-    model->trace->step = chosen_step(self);
-    return CORNU_OK;
+    return cornu__trace_arm(model, &self->current, epoch + 1, chosen_step(self));
 }
 
 static CornuStatus trace_epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
@@ -37,10 +33,10 @@ static CornuStatus trace_epoch_end(CornuCallback *base, CornuModel *model, int64
 {
     Tracer *self = (Tracer *)base;
     (void)epoch, (void)logs;
-    if (!model->trace->ended || !model->trace->events) return CORNU_OK;
+    if (!self->current->ended || !self->current->events) return CORNU_OK;
     cornu_trace_free(self->last);
-    self->last = model->trace;
-    model->trace = NULL;
+    self->last = self->current;
+    self->current = model->trace = NULL;
     return CORNU_OK;
 }
 
@@ -56,10 +52,7 @@ static CornuStatus train_end(CornuCallback *base, CornuModel *model, const Cornu
 static void free_tracer(CornuCallback *base)
 {
     Tracer *self = (Tracer *)base;
-    if (self->model) {
-        cornu_trace_free(self->model->trace);
-        self->model->trace = NULL;
-    }
+    cornu__trace_disarm(self->model, &self->current);
     cornu_trace_free(self->last);
     cornu__release(self->path);
     cornu__release(self);

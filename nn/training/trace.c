@@ -2,6 +2,7 @@
 #include "../../device/system/clock_internal.h"
 #include "../../device/memory_internal.h"
 #include "../../device/status_internal.h"
+#include "../model/model_internal.h"
 #include "trace_internal.h"
 
 CornuTrace *cornu_trace_create(void)
@@ -29,6 +30,27 @@ void cornu_trace_free(CornuTrace *trace)
     cornu__release(trace->events);
     cornu__release(trace->exchanges);
     cornu__release(trace);
+}
+
+CornuStatus cornu__trace_arm(CornuModel *model, CornuTrace **own, int64_t epoch, int64_t step)
+{
+    if (model->trace && model->trace != *own)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: two callbacks trace steps, cornu_trace or the "
+                           "profile of TensorBoard; expected one", model->base.name);
+    cornu__trace_disarm(model, own);
+    *own = cornu_trace_create();
+    if (!*own) return cornu_error_take();
+    (*own)->epoch = epoch;
+    (*own)->step = step;
+    model->trace = *own;
+    return CORNU_OK;
+}
+
+void cornu__trace_disarm(CornuModel *model, CornuTrace **own)
+{
+    if (model && model->trace == *own) model->trace = NULL;
+    cornu_trace_free(*own);
+    *own = NULL;
 }
 
 void cornu_trace_phase(CornuTrace *trace, const char *name)

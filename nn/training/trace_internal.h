@@ -4,6 +4,8 @@
 
 #include "trace.h"
 
+#include "../../device/tpu/model.h"
+
 #include <stdint.h>
 
 #include <jansson.h>
@@ -37,6 +39,45 @@ static inline void cornu__phase(CornuTrace *trace, const char *name)
 {
     if (trace) cornu_trace_phase(trace, name);
 }
+
+/* Makes *own, which is NULL or one that this has made, the trace of a step of the model. Only one
+ * callback traces at a time: CORNU_ERR_ARGUMENT if another one does. And ends that. */
+CornuStatus cornu__trace_arm(CornuModel *model, CornuTrace **own, int64_t epoch, int64_t step);
+void        cornu__trace_disarm(CornuModel *model, CornuTrace **own);
+
+/* ---- What a trace has (trace_events.c) ---- */
+
+/* Tracks of the step as modelled. */
+enum { CORNU_TRACE_MXU, CORNU_TRACE_VECTOR, CORNU_TRACE_HBM, CORNU_TRACE_LINKS, CORNU_TRACE_INFEED,
+       CORNU_TRACE_HOST, CORNU_TRACE_UNITS };
+
+typedef struct {
+    int         track;               /* a thread, after them the exchanges; or one of the units */
+    const char *category, *name;     /* "host", "segment", "step", "part" of another thread's step,
+                                        "exchange", "modelled"; the name may be on the stack */
+    double      begin_s, end_s;
+    bool        whole;               /* the step itself, around its phases */
+    int         index;               /* of the executable's step */
+    const CornuExecutableStep *step;       /* or NULL */
+    const CornuStepEvent      *measured;   /* of a step that ran; or NULL */
+    const CornuExchangeEvent  *exchange;   /* or NULL */
+    const CornuTpuOp          *op;         /* of a step as modelled; or NULL */
+} CornuTraceEvent;
+
+typedef struct {
+    void  *context;
+    void (*name)(void *context, int track, const char *name);   /* before its events, but "host" */
+    void (*event)(void *context, const CornuTraceEvent *event);
+} CornuTraceSink;
+
+/* What this process measured. */
+CornuStatus cornu__trace_measured(const CornuTrace *trace, const CornuTraceSink *sink);
+
+/* *model, the caller's: what the step is on the TPU that its device emulates; NULL on others. Then
+ * a replica's step as modelled, from the host's dispatch on. */
+CornuStatus cornu__trace_model(const CornuTrace *trace, CornuTpuModel **model);
+void        cornu__trace_modelled(const CornuTrace *trace, const CornuTpuModel *model,
+                                  double begin_s, const CornuTraceSink *sink);
 
 /* ---- Files (trace_write.c, trace_ranks.c) ---- */
 

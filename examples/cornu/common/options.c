@@ -136,6 +136,8 @@ static void fill_table(Table *table, Options *o)
         { "tensorboard", OPTION_TEXT, &o->tensorboard, "DIR",
           "write TensorBoard events to DIR: metrics by epoch, weight histograms",
           0, 0, NULL },
+        { "profile-batch", OPTION_WHOLE, &o->profile_batch, "N",
+          "write a profile of the N-th batch there, for its plugin XProf", 1, 1e12, NULL },
         { "plots", OPTION_TEXT, &o->plots, "DIR",
           "write plots of the training and the test to DIR", 0, 0, NULL },
         { "report", OPTION_TEXT, &o->report, "FILE.html",

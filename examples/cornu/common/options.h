@@ -41,7 +41,7 @@ typedef struct {
     const char *model;
     int64_t     epochs, batch_size, steps_per_epoch, steps_per_execution, limit, seed;
     double      learning_rate, price_per_hour;
-    int64_t     backup_freq;
+    int64_t     backup_freq, profile_batch;
     const char *data;              /* what, see data.h; NULL: the program decides */
     const char *data_dir;          /* where sets lie; NULL: found as datasets/fetching says */
     const char *save, *load, *history, *trace, *tensorboard, *labels, *plots, *report,
@@ -65,8 +65,9 @@ enum {
     OPTIONS_DATA     = 8,          /* --data --data-dir --limit, and --seed */
     OPTIONS_TRAINING = 16,         /* --epochs --batch-size --learning-rate */
     OPTIONS_FIT      = 32,         /* --steps-per-epoch --steps-per-execution --save --load
-                                      --history --trace --tensorboard --plots --report
-                                      --price-per-hour --backup --backup-freq --gradient-norm --debug-nans --verbose */
+                                      --history --trace --tensorboard --profile-batch
+                                      --plots --report --price-per-hour --backup
+                                      --backup-freq --gradient-norm --debug-nans --verbose */
     OPTIONS_ALL      = OPTIONS_MACHINE | OPTIONS_DATA | OPTIONS_TRAINING | OPTIONS_FIT,
     OPTIONS_CLASSES  = 64,         /* --labels */
     OPTIONS_SEED     = 128,        /* --seed, without the data */

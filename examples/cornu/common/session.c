@@ -157,7 +157,8 @@ CornuStatus session_prepare(const Options *options, CornuModel *model, const Cor
 
 CornuCallback *session_tensorboard(const Options *options)
 {
-    return options->tensorboard ? cornu_tensorboard(options->tensorboard, .histogram_freq = 1)
+    return options->tensorboard ? cornu_tensorboard(options->tensorboard, .histogram_freq = 1,
+                                                    .profile_batch = options->profile_batch)
                                 : cornu_lambda_callback();
 }
 

@@ -217,6 +217,8 @@ _MODES = {"auto": "CORNU_MODE_AUTO", "min": "CORNU_MODE_MIN", "max": "CORNU_MODE
 _WORDS = {"epoch": 0, "batch": 1}
 # Fields that count the items of another one.
 _COUNTS = {"names": "classes"}
+# Fields of which Keras' argument may be a pair, whose second number is another field.
+_PAIRS = {"profile_batch": "profile_until"}
 # Numbers whose 0 in a config is the default, which is another one.
 _ZEROS = {("ReduceLROnPlateau", name) for name in ("factor", "patience", "min_delta")}
 
@@ -252,6 +254,9 @@ class _Native:
             elif field in _COUNTS:
                 setattr(config, _COUNTS[field], len(value))
                 value = self._lent.array(list(value)).data
+            elif field in _PAIRS and not isinstance(value, int):
+                value, last = map(int, value.split(",") if isinstance(value, str) else value)
+                setattr(config, _PAIRS[field], last)
             elif hasattr(value, "__fspath__"):
                 value = value.__fspath__()
             if isinstance(value, str):
@@ -284,7 +289,7 @@ _SHOWN = {"Report": (_Page,)}
 
 def _make_class(class_name, function, config):
     fields = [name for name, *_ in lib._layouts[config]["fields"]
-              if name not in _FLAGS.values() and name not in _COUNTS.values()]
+              if name not in {*_FLAGS.values(), *_COUNTS.values(), *_PAIRS.values()}]
     names = [_KERAS_NAMES.get(field, (field,))[0] for field in fields]
     required = {"filename", "filepath", "backup_dir"}
     parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD,

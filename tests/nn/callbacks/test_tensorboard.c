@@ -435,7 +435,10 @@ static void bad_arguments_are_refused(void **state)
     (void)state;
     static const struct { CornuTensorboardConfig config; CornuStatus status; const char *part; }
     cases[] = {
-        { { .profile_batch = 2 }, CORNU_ERR_UNSUPPORTED, ".profile_batch is not supported" },
+        { { .profile_batch = -1 }, CORNU_ERR_ARGUMENT, ".profile_batch is -1" },
+        { { .profile_batch = 5, .profile_until = 4 }, CORNU_ERR_ARGUMENT, ".profile_until 4" },
+        { { .profile_until = 4 }, CORNU_ERR_ARGUMENT, ".profile_batch is 0" },
+        { { .profile_batch = 1, .profile_until = 101 }, CORNU_ERR_ARGUMENT, "at most 100 in all" },
         { { .embeddings_freq = 1 }, CORNU_ERR_UNSUPPORTED, ".embeddings_freq is not supported" },
         { { .histogram_freq = -1 }, CORNU_ERR_ARGUMENT, ".histogram_freq is -1" },
         { { .update_freq = -2 }, CORNU_ERR_ARGUMENT, ".update_freq -2" },
