@@ -28,6 +28,8 @@ extern "C" {
  * The rows of a member of an archive that is stored, as numpy.savez writes it, are read from the
  * file, without its checksum. One that is deflated, by savez_compressed, is inflated to memory.
  *
+ * A file may be on another machine, https://, gs:// or s3://; see ../README.md.
+ *
  * NULL and a pending error: CORNU_ERR_FILE for a file that cannot be read, CORNU_ERR_FORMAT naming
  * the defect of one, CORNU_ERR_UNSUPPORTED for other dtypes and more than CORNU_MAX_RANK axes,
  * CORNU_ERR_SHAPE for scalars and for different numbers of rows, CORNU_ERR_DATA for a name that an

@@ -246,17 +246,20 @@ static CornuStatus find_member(const CornuZip *zip, const char *name, int *membe
 
 static CornuStatus open_archive(Arrays *arrays, Column *column, const char *path, const char *name)
 {
-    CornuZip *zip = cornu__zip_open(path);
+    const char *shown = cornu__inputs_path(arrays->inputs, column->file);
+    CornuInput  input;
+    CORNU__TRY(cornu__fail_prefix(cornu__input_open_any(&input, path), shown));
+    CornuZip *zip = cornu__zip_open_input(&input, shown);
     if (!zip) return cornu_error_take();
     int         i = 0;
     bool        stored = false;
-    CornuStatus status = cornu__fail_prefix(find_member(zip, name, &i), path);
+    CornuStatus status = cornu__fail_prefix(find_member(zip, name, &i), shown);
     if (!status) {
         const int64_t at = (int64_t)cornu__zip_place(zip, i, &stored);
         char          what[CORNU_MESSAGE_SIZE / 2];
         status = stored ? read_header(arrays, column, at, at + (int64_t)cornu__zip_size(zip, i))
                         : inflate_member(arrays, column, zip, i);
-        snprintf(what, sizeof what, "%.400s: member \"%.80s\"", path, cornu__zip_name(zip, i));
+        snprintf(what, sizeof what, "%.400s: member \"%.80s\"", shown, cornu__zip_name(zip, i));
         status = cornu__fail_prefix(status, what);
     }
     cornu__zip_close(zip);
@@ -286,18 +289,20 @@ static CornuStatus open_column(Arrays *arrays, Column *column, int c, const char
     if (colon) path[colon - given + 4] = '\0';
     column->file = c;
     CornuStatus status = cornu__inputs_add(arrays->inputs, path);
-    if (!status) status = is_archive(arrays, c, &archive);
+    const char *shown = status ? NULL : cornu__inputs_path(arrays->inputs, c);
+    if (!status) status = cornu__fail_prefix(is_archive(arrays, c, &archive), shown);
     if (!status && (archive || colon))
         status = open_archive(arrays, column, path, colon ? colon + 5 : NULL);
     else if (!status)
         status = cornu__fail_prefix(read_header(arrays, column, 0,
-                                                cornu__inputs_size(arrays->inputs, c)), path);
+                                                cornu__inputs_size(arrays->inputs, c)), shown);
     const CornuType type = column->npy.type;
     if (!status && type.shape.rank < 1)
-        status = cornu__fail(CORNU_ERR_SHAPE, "%s: is a scalar, expected an array with rows", path);
+        status = cornu__fail(CORNU_ERR_SHAPE, "%s: is a scalar, expected an array with rows",
+                             shown);
     if (!status && c > 0 && type.shape.extent[0] != arrays->rows)
         status = cornu__fail(CORNU_ERR_SHAPE, "%s: %s has %lld rows, expected %lld like the first "
-                             "one", path, cornu_type_print(&text, type),
+                             "one", shown, cornu_type_print(&text, type),
                              (long long)type.shape.extent[0], (long long)arrays->rows);
     cornu__release(path);
     if (status) return status;
@@ -338,7 +343,7 @@ CornuDataset *cornu_npy_dataset_from(const char *const *files, int count)
         return cornu__null();
     }
     dataset->count = arrays->rows;
-    cornu__log(CORNU_LOG_INFO, "%s: %lld rows of %d arrays", files[0], (long long)arrays->rows,
-               count);
+    cornu__log(CORNU_LOG_INFO, "%s: %lld rows of %d arrays", cornu__inputs_path(arrays->inputs, 0),
+               (long long)arrays->rows, count);
     return dataset;
 }

@@ -13,61 +13,25 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../device/log_internal.h"
 #include "../../device/open.h"
 #include "../../device/hash/sha256_internal.h"
 #include "../../device/system/clock_internal.h"
-
-extern char **environ;
+#include "program_internal.h"
 
 enum { ARGUMENT_SIZE = 64, COMPLAINT_SIZE = 256 };
 
-/* Starts a program whose standard error goes to a pipe; *complaints is the end to read. Returns 0
- * or an error number. */
-static int start(const char *const *arguments, pid_t *child, int *complaints)
-{
-    int ends[2];
-    if (pipe(ends) != 0) return errno;
-    for (int i = 0; i < 2; i++) {
-        ends[i] = cornu__above_standard(ends[i]);
-        if (ends[i] >= 0) fcntl(ends[i], F_SETFD, FD_CLOEXEC);
-    }
-    if (ends[0] < 0 || ends[1] < 0) {
-        close(ends[ends[0] < 0]);
-        return EMFILE;
-    }
-    posix_spawn_file_actions_t actions;
-    int error = posix_spawn_file_actions_init(&actions);
-    if (!error) {
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-        posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-        /* The strings are not modified: the type is historical. */
-        error = posix_spawnp(child, arguments[0], &actions, NULL, (char *const *)arguments,
-                             environ);
-        posix_spawn_file_actions_destroy(&actions);
-    }
-    close(ends[1]);
-    if (error)
-        close(ends[0]);
-    else
-        *complaints = ends[0];
-    return error;
-}
-
 /* Starts curl, or wget if curl is not installed. */
 static CornuStatus start_download(const char *url, const char *path,
-                                  CornuDownloadPatience patience, pid_t *child, int *complaints)
+                                  CornuDownloadPatience patience, CornuProgram *program)
 {
     char seconds[ARGUMENT_SIZE], to_connect[ARGUMENT_SIZE], to_resolve[ARGUMENT_SIZE];
     snprintf(seconds, sizeof seconds, "%d", patience.connect);
@@ -78,8 +42,8 @@ static CornuStatus start_download(const char *url, const char *path,
                                  seconds, "--output", path, "--url", url, NULL };
     const char *const wget[] = { "wget", "--no-verbose", "--tries=1", to_connect, to_resolve,
                                  "-O", path, "--", url, NULL };
-    int error = start(curl, child, complaints);
-    if (error == ENOENT) error = start(wget, child, complaints);
+    int error = cornu__program_start(program, curl, NULL, false);
+    if (error == ENOENT) error = cornu__program_start(program, wget, NULL, false);
     if (error == ENOENT)
         return cornu__fail(CORNU_ERR_DATA, "neither curl nor wget is installed");
     if (error)
@@ -113,29 +77,23 @@ static CornuStatus judge(const char *path, const CornuDataFile *file,
     return CORNU_OK;
 }
 
-/* Collects the child's error messages, as one line, until it closes its end of the pipe by exiting;
- * terminates it if the download should stop. */
-static CornuStatus watch(pid_t child, int complaints, const char *path, const CornuDataFile *file,
+/* Collects the program's error messages, as one line, until it closes its end of the pipe by
+ * exiting; terminates it if the download should stop. */
+static CornuStatus watch(const CornuProgram *program, const char *path, const CornuDataFile *file,
                          const CornuDataSearch *search, int stall, char said[COMPLAINT_SIZE])
 {
     enum { BETWEEN_LOOKS_MS = 100 };
     CornuStatus status = CORNU_OK;
     int64_t     received = 0;
     double      grown = cornu__seconds();
-    size_t      used = 0;
     for (;;) {
-        struct pollfd wait = { .fd = complaints, .events = POLLIN };
-        if (poll(&wait, 1, BETWEEN_LOOKS_MS) > 0) {
-            char    text[COMPLAINT_SIZE];
-            ssize_t got = read(complaints, text, sizeof text);
-            if (got <= 0) return status;
-            for (ssize_t i = 0; i < got && used < COMPLAINT_SIZE - 1; i++)
-                said[used++] = text[i] == '\n' ? ' ' : text[i];
-            said[used] = '\0';
-        }
+        struct pollfd wait = { .fd = program->complaints, .events = POLLIN };
+        if (poll(&wait, 1, BETWEEN_LOOKS_MS) > 0 &&
+            !cornu__program_hear(program->complaints, said, COMPLAINT_SIZE))
+            return status;
         if (status != CORNU_OK) continue;
         status = judge(path, file, search, stall, &received, &grown);
-        if (status != CORNU_OK) kill(child, SIGTERM);
+        if (status != CORNU_OK) kill(program->child, SIGTERM);
     }
 }
 
@@ -143,15 +101,13 @@ static CornuStatus watch(pid_t child, int complaints, const char *path, const Co
 static CornuStatus fetch(const char *url, const char *path, const CornuDataFile *file,
                          const CornuDataSearch *search, CornuDownloadPatience patience)
 {
-    pid_t child = -1;
-    int   complaints = -1, result;
-    char  said[COMPLAINT_SIZE] = "";
-    CORNU__TRY(start_download(url, path, patience, &child, &complaints));
-    CornuStatus status = watch(child, complaints, path, file, search, patience.stall, said);
-    close(complaints);
-    while (waitpid(child, &result, 0) < 0 && errno == EINTR) continue;
+    CornuProgram program;
+    char         said[COMPLAINT_SIZE] = "";
+    CORNU__TRY(start_download(url, path, patience, &program));
+    CornuStatus status = watch(&program, path, file, search, patience.stall, said);
+    const int   result = cornu__program_end(&program, false);
     if (status != CORNU_OK) return status;
-    if (WIFEXITED(result) && WEXITSTATUS(result) == 0) return CORNU_OK;
+    if (result == 0) return CORNU_OK;
     for (size_t end = strlen(said); end > 0 && said[end - 1] == ' '; end--) said[end - 1] = '\0';
     return cornu__fail(CORNU_ERR_DATA, "%s", said[0] ? said : "the download failed");
 }

@@ -1,15 +1,20 @@
+#define _POSIX_C_SOURCE 200809L    /* fseeko */
+
 #include "inputs_internal.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
 #include "../../device/memory_internal.h"
+#include "../../device/open.h"
+#include "../remote/remote_internal.h"
 
 /* Of one data set; programs have at least 1024 descriptors. */
 enum { MOST_OPEN = 128 };
 
 typedef struct {
-    char      *path;      /* owned */
+    char      *path;      /* owned: as messages name it */
     CornuInput input;     /* its size stays while it is closed */
     int        users;     /* threads that read it now */
     uint64_t   used;      /* a count of uses */
@@ -25,6 +30,61 @@ struct CornuInputs {
 
 /* ---- Opening ---- */
 
+CornuStatus cornu__input_open_any(CornuInput *input, const char *path)
+{
+    return cornu__is_remote(path) ? cornu__remote_open(input, path)
+                                  : cornu__input_open(input, path);
+}
+
+const char *cornu__inputs_name(const char *path, char shown[CORNU__SHOWN])
+{
+    if (!cornu__is_remote(path)) return path;
+    cornu__remote_shown(path, shown);
+    return shown;
+}
+
+static CornuStatus copy(const CornuInput *input, FILE *to)
+{
+    enum { BLOCK = 1 << 16 };
+    unsigned char block[BLOCK];
+    for (int64_t at = 0, n; at < input->size; at += n) {
+        n = input->size - at < BLOCK ? input->size - at : BLOCK;
+        CORNU__TRY(cornu__input_read(input, at, block, (size_t)n));
+        if (fwrite(block, 1, (size_t)n, to) != (size_t)n) break;
+    }
+    if (fflush(to) == 0 && !ferror(to) && fseeko(to, 0, SEEK_SET) == 0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FILE, "its temporary copy cannot be written: %s", strerror(errno));
+}
+
+/* tmpfile's file has no name, so that nothing of it stays. */
+static CornuStatus copy_remote(const char *path, int64_t most, FILE **stream)
+{
+    CornuInput  input;
+    CornuStatus status = cornu__remote_open(&input, path);
+    *stream = NULL;
+    if (!status && input.size > most)
+        status = cornu__fail(CORNU_ERR_FORMAT, "has %lld bytes, expected at most %lld",
+                             (long long)input.size, (long long)most);
+    if (!status && !(*stream = tmpfile()))
+        status = cornu__fail(CORNU_ERR_FILE, "there can be no temporary copy of it: %s",
+                             strerror(errno));
+    if (!status) status = copy(&input, *stream);
+    if (status && *stream) fclose(*stream);
+    cornu__input_close(&input);
+    return status;
+}
+
+CornuStatus cornu__inputs_stream(const char *path, int64_t most, FILE **stream)
+{
+    char shown[CORNU__SHOWN];
+    if (!cornu__is_remote(path)) return cornu__open_to_read(path, stream);
+    return cornu__fail_prefix(copy_remote(path, most, stream), cornu__inputs_name(path, shown));
+}
+
+/* Files of other machines stay open: they have no descriptors. */
+static bool has_descriptor(const File *file) { return file->input.descriptor >= 0; }
+static bool is_closed(const File *file) { return !has_descriptor(file) && !file->input.own; }
+
 CornuInputs *cornu__inputs_create(void)
 {
     CornuInputs *inputs = cornu__allocate(1, sizeof *inputs);
@@ -37,12 +97,16 @@ CornuStatus cornu__inputs_add(CornuInputs *inputs, const char *path)
     CORNU__TRY(cornu__reserve(&inputs->files, &inputs->space, inputs->count, 1,
                               sizeof *inputs->files));
     File *file = &inputs->files[inputs->count];
-    *file = (File){ .path = cornu__copy_text(path), .input = { .descriptor = -1 } };
+    char        shown[CORNU__SHOWN];
+    const char *name = cornu__inputs_name(path, shown);
+    *file = (File){ .path = cornu__copy_text(name), .input = { .descriptor = -1 } };
     if (!file->path) return CORNU_ERR_MEMORY;
     inputs->count++;
-    CORNU__TRY(cornu__fail_prefix(cornu__input_open(&file->input, path), path));
-    if (inputs->open < MOST_OPEN) inputs->open++;
-    else cornu__input_close(&file->input);
+    CORNU__TRY(cornu__fail_prefix(cornu__input_open_any(&file->input, path), name));
+    if (has_descriptor(file) && ++inputs->open > MOST_OPEN) {
+        cornu__input_close(&file->input);
+        inputs->open--;
+    }
     return CORNU_OK;
 }
 
@@ -77,6 +141,13 @@ const char *cornu__inputs_path(const CornuInputs *inputs, int file)
     return inputs->files[file].path;
 }
 
+bool cornu__inputs_are_local(const CornuInputs *inputs)
+{
+    for (int i = 0; i < inputs->count; i++)
+        if (inputs->files[i].input.own) return false;
+    return true;
+}
+
 int64_t cornu__inputs_size(const CornuInputs *inputs, int file)
 {
     return inputs->files[file].input.size;
@@ -102,7 +173,7 @@ static void close_one(CornuInputs *inputs)
     File *oldest = NULL;
     for (int i = 0; i < inputs->count && inputs->open > MOST_OPEN; i++) {
         File *file = &inputs->files[i];
-        if (file->input.descriptor >= 0 && !file->users && (!oldest || file->used < oldest->used))
+        if (has_descriptor(file) && !file->users && (!oldest || file->used < oldest->used))
             oldest = file;
     }
     if (!oldest) return;
@@ -131,7 +202,7 @@ CornuStatus cornu__inputs_read(CornuInputs *inputs, int index, int64_t at, void 
     pthread_mutex_lock(&inputs->lock);
     file->users++;
     file->used = ++inputs->uses;
-    if (file->input.descriptor < 0) {
+    if (is_closed(file)) {
         status = reopen(inputs, file);
         close_one(inputs);
     }

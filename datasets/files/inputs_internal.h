@@ -8,8 +8,21 @@
 #define CORNU_DATASETS_INPUTS_INTERNAL_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "../../device/files/input_internal.h"
+
+/* Opens a file, or one of another machine (remote/remote_internal.h), which cornu__input_read and
+ * cornu__input_close take, too. Errors do not name it. */
+CornuStatus cornu__input_open_any(CornuInput *input, const char *path);
+
+/* The path as messages name it: that itself, or in `shown` an address without its secrets. */
+enum { CORNU__SHOWN = 1024 };
+const char *cornu__inputs_name(const char *path, char shown[CORNU__SHOWN]);
+
+/* The same as a stream at its start; of another machine's file a copy, which is gone when it is
+ * closed, of at most `most` bytes. Errors name the file. */
+CornuStatus cornu__inputs_stream(const char *path, int64_t most, FILE **stream);
 
 typedef struct CornuInputs CornuInputs;
 
@@ -31,6 +44,8 @@ CornuStatus cornu__inputs_match_all(CornuInputs *inputs, const char *pattern,
                                     const char *const *patterns, const char *what);
 
 int         cornu__inputs_count(const CornuInputs *inputs);
+bool        cornu__inputs_are_local(const CornuInputs *inputs);
+/* As messages name it: an address without what is secret in it. */
 const char *cornu__inputs_path(const CornuInputs *inputs, int file);
 int64_t     cornu__inputs_size(const CornuInputs *inputs, int file);
 

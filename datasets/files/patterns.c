@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "../../device/memory_internal.h"
+#include "../remote/remote_internal.h"
 #include "inputs_internal.h"
 
 static int by_text(const void *a, const void *b)
@@ -32,6 +34,18 @@ static CornuStatus add_matches(CornuInputs *inputs, const char *pattern)
         status = cornu__inputs_add(inputs, found.gl_pathv[i]);
     globfree(&found);
     return status;
+}
+
+static CornuStatus add_address(void *inputs, const char *address)
+{
+    return cornu__inputs_add(inputs, address);
+}
+
+/* In the address of a web page ? begins its query, and * is a character. */
+static bool is_bucket_pattern(const char *pattern)
+{
+    return cornu__is_remote(pattern) && strncasecmp(pattern, "http", 4) &&
+           strpbrk(pattern, "*?[") != NULL;
 }
 
 /* ---- Braces, as of bash ---- */
@@ -99,6 +113,8 @@ static CornuStatus match(CornuInputs *inputs, const char *pattern)
         }
         return CORNU_OK;
     }
+    if (is_bucket_pattern(pattern)) return cornu__remote_match(pattern, add_address, inputs);
+    if (cornu__is_remote(pattern)) return cornu__inputs_add(inputs, pattern);
     return strpbrk(pattern, "*?[") && access(pattern, F_OK) ? add_matches(inputs, pattern)
                                                             : cornu__inputs_add(inputs, pattern);
 }

@@ -11,6 +11,7 @@
 #include "../../device/memory_internal.h"
 #include "../../device/processes/processes_internal.h"
 #include "../fetching/find.h"
+#include "../remote/remote_internal.h"
 #include "class_folder.h"
 
 void cornu__file_list_free(CornuFileList *list)
@@ -201,7 +202,11 @@ static void name_suffixes(const CornuFileKind *kind, char *text, size_t size)
 CornuStatus cornu__file_list(CornuFileList *list, const CornuFileKind *kind, void *settings,
                              const char *directory, const char *const *names, bool follow_links)
 {
-    char suffixes[100];
+    char suffixes[100], shown[CORNU__SHOWN];
+    if (cornu__is_remote(directory))
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: folders of other machines are not listed; "
+                           "pack its files into tar archives, which are read from there, or copy "
+                           "it", cornu__inputs_name(directory, shown));
     if (names) {
         CORNU__TRY(add_named(list, directory, names));
     } else {

@@ -10,6 +10,7 @@
 #include "../../device/memory_internal.h"
 #include "../../device/open.h"
 #include "../../device/text/print.h"
+#include "../files/inputs_internal.h"
 #include "format_internal.h"
 
 static const CornuImageFormat *const formats[] = {
@@ -39,6 +40,18 @@ static const CornuImageFormat *find_format(const CornuImageBytes *file)
     cornu__fail(CORNU_ERR_FORMAT, "%s: not a readable image, expected one of %s", file->path,
                 names);
     return NULL;
+}
+
+/* Opens a file, or one of another machine; *name is how messages name it. */
+static CornuStatus open_image(const char *path, FILE **stream, char shown[CORNU__SHOWN],
+                              const char **name)
+{
+    static CornuStatus (*const open)(const char *, int64_t, FILE **) =
+        CORNU__FULL(cornu__inputs_stream, NULL);
+    static const char *(*const name_of)(const char *, char *) =
+        CORNU__FULL(cornu__inputs_name, NULL);
+    *name = name_of ? name_of(path, shown) : path;
+    return open ? open(path, CORNU_IMAGE_BYTES, stream) : cornu__open_to_read(path, stream);
 }
 
 /* Reads at most `most` bytes of a file. */
@@ -97,7 +110,8 @@ CornuStatus cornu_image_info(const char *path, CornuImageInfo *info)
     CornuImageHeader        header;
     const CornuImageFormat *format;
     CornuFailure            before;
-    CORNU__TRY(cornu__open_to_read(path, &stream));
+    char                    shown[CORNU__SHOWN];
+    CORNU__TRY(open_image(path, &stream, shown, &path));
     cornu__error_keep(&before);
     CornuStatus status = read_bytes(stream, path, BEGINNING, &file);
     if (!status) status = read_header(&file, &format, &header), free_bytes(&file);
@@ -275,9 +289,10 @@ static CornuStatus load(const char *path, int channels, bool full, CornuArray *i
 {
     FILE           *stream;
     CornuImageBytes file;
-    CORNU__TRY(check_channels(path, channels));
-    CORNU__TRY(cornu__open_to_read(path, &stream));
-    CornuStatus status = read_bytes(stream, path, CORNU_IMAGE_BYTES, &file);
+    char            shown[CORNU__SHOWN];
+    CORNU__TRY(open_image(path, &stream, shown, &path));
+    CornuStatus status = check_channels(path, channels);
+    if (!status) status = read_bytes(stream, path, CORNU_IMAGE_BYTES, &file);
     fclose(stream);
     CORNU__TRY(status);
     status = decode(&file, channels, full, image);

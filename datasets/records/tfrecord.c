@@ -121,7 +121,8 @@ static CornuStatus make_records(CornuDataset *dataset, const CornuTfrecordConfig
     if (!records->inputs) return CORNU_ERR_MEMORY;
     CORNU__TRY(cornu__inputs_match_all(records->inputs, config->file, config->files, "tfrecord"));
     CORNU__TRY(find_compression(records, &compressed));
-    if (compressed) {
+    /* To find the places of all records takes a pass over the files, which are far away. */
+    if (compressed || !cornu__inputs_are_local(records->inputs)) {
         dataset->kind = &stream_kind;
         dataset->count = CORNU_UNKNOWN;
         return CORNU_OK;

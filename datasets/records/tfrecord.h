@@ -21,7 +21,8 @@ extern "C" {
 typedef struct {
     char                unset;
     const char         *file;           /* a path, or a pattern such as "train-*.tfrecord", whose
-                                           files are sorted by byte, or "train-{00..37}" */
+                                           files are sorted by byte, or "train-{00..37}"; or an
+                                           address, gs://bucket/train-*, see ../README.md */
     const CornuFeature *features;       /* what becomes of an Example or SequenceExample, see
                                            feature.h; NULL: the bytes of the record */
     const char *const  *files;          /* instead of .file: several, NULL-terminated */
@@ -40,8 +41,9 @@ typedef struct {
  *
  * Of plain files the headers of all records are read and checked here, and 8 bytes for each record
  * are kept, 12 if files are taken in turn; then records are read in any order, and the count is
- * known. Of compressed files, even if only some are, records are read in order, one file after the
- * other or in turn, and the count is CORNU_UNKNOWN: shuffle them within a window, or cache them.
+ * known. Of compressed files and of those on other machines, even if only some are, records are read
+ * in order, one file after the other or in turn, and the count is CORNU_UNKNOWN: shuffle them within
+ * a window, or cache them.
  * The checksum of a record is verified when it is read.
  *
  * Without features an element is the record, u8 (record_length), padded with zeros, and its length,

@@ -1,8 +1,10 @@
 /* What libsndfile reads, which is loaded at the first such file. Its interface, sndfile.h of 1.0.18
  * and later, is stable. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../device/log_internal.h"
 #include "../../device/memory_internal.h"
@@ -16,7 +18,7 @@ typedef struct {
 } SndfileInfo;
 
 static struct {
-    void       *(*open)(const char *path, int mode, SndfileInfo *info);
+    void       *(*open)(int descriptor, int mode, SndfileInfo *info, int close_it);
     int64_t     (*readf_float)(void *file, float *to, int64_t frames);
     const char *(*strerror)(void *file);
     int         (*close)(void *file);
@@ -25,7 +27,7 @@ static struct {
 static CornuStatus load(void)
 {
     static const struct { const char *name; size_t place; } symbols[] = {
-        { "sf_open", 0 }, { "sf_readf_float", sizeof(void *) },
+        { "sf_open_fd", 0 }, { "sf_readf_float", sizeof(void *) },
         { "sf_strerror", 2 * sizeof(void *) }, { "sf_close", 3 * sizeof(void *) },
     };
     static const char name[] = "libsndfile.so.1";
@@ -82,10 +84,11 @@ CornuStatus cornu__sndfile_open(CornuSoundReader *reader)
 {
     enum { READ = 0x10 };
     SndfileInfo info = { .format = 0 };
-    fclose(reader->file);
-    reader->file = NULL;
     CORNU__TRY(cornu__fail_prefix(load_once(), reader->path));
-    reader->own = library.open(reader->path, READ, &info);
+    /* It reads from where the descriptor is. */
+    if (lseek(fileno(reader->file), 0, SEEK_SET) != 0)
+        return cornu__fail(CORNU_ERR_FILE, "%s: cannot be read: %s", reader->path, strerror(errno));
+    reader->own = library.open(fileno(reader->file), READ, &info, 0);
     if (!reader->own)
         return cornu__fail(CORNU_ERR_FORMAT, "%s: not a readable sound file: %s", reader->path,
                            library.strerror(NULL));

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "../../device/memory_internal.h"
-#include "../../device/open.h"
 #include "sound_internal.h"
 
 /* ---- Readers ---- */
@@ -14,8 +13,9 @@ CornuStatus cornu__sound_open(const char *path, CornuSoundReader *reader)
     static const char *const others[] = { "fLaC", "OggS", "FORM", ".snd" };
     char                     begin[12] = { 0 };
     bool                     other = false;
-    *reader = (CornuSoundReader){ .path = path };
-    CORNU__TRY(cornu__open_to_read(path, &reader->file));
+    *reader = (CornuSoundReader){ .path = NULL };
+    CORNU__TRY(cornu__inputs_stream(path, INT64_MAX, &reader->file));
+    reader->path = cornu__inputs_name(path, reader->shown);
     const size_t got = fread(begin, 1, sizeof begin, reader->file);
     const bool   wav = got == sizeof begin && !memcmp(begin, "RIFF", 4) &&
                      !memcmp(begin + 8, "WAVE", 4);
@@ -24,7 +24,7 @@ CornuStatus cornu__sound_open(const char *path, CornuSoundReader *reader)
     const CornuStatus status = wav ? cornu__wav_open(reader)
         : other ? cornu__sndfile_open(reader)
         : cornu__fail(CORNU_ERR_FORMAT, "%s: not a readable sound file, expected WAV, FLAC, Ogg, "
-                      "AIFF or AU", path);
+                      "AIFF or AU", reader->path);
     reader->info.seconds = status ? 0.0 : (double)reader->info.samples /
                                           (double)reader->info.sampling_rate;
     if (status) cornu__sound_close(reader);

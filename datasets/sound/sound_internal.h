@@ -4,16 +4,18 @@
 
 #include <stdio.h>
 
+#include "../files/inputs_internal.h"
 #include "sound.h"
 
 /* An opened file, at its first sample. */
 typedef struct CornuSoundReader CornuSoundReader;
 struct CornuSoundReader {
-    const char    *path;     /* the caller's */
+    const char    *path;     /* for messages: the caller's, or shown */
+    char           shown[CORNU__SHOWN];
     CornuSoundInfo info;
     /* Reads the next `count` samples of each channel, of which the file says that it has them. */
     CornuStatus  (*read)(CornuSoundReader *reader, float *to, int64_t count);
-    FILE          *file;     /* closed with the reader; NULL: it has its own */
+    FILE          *file;     /* closed with the reader */
     void         (*close)(CornuSoundReader *reader);   /* NULL: nothing but the file */
     void          *own;
     int64_t        done;     /* samples read, for messages */

@@ -4,12 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "../../device/log_internal.h"
 #include "../../device/memory_internal.h"
-#include "../../device/open.h"
+#include "../files/inputs_internal.h"
 #include "table_internal.h"
 #include "words_internal.h"
 
@@ -375,26 +373,23 @@ static CornuStatus read_table(Reader *reader)
 
 /* From memory or an open file, which a table on disk takes. */
 static CornuTable *parse(const CornuTableConfig *config, const char *name, const char *memory,
-                         int64_t size, FILE *file)
+                         int64_t size, CornuInput *input)
 {
     CornuTable *table = cornu__allocate(1, sizeof *table);
     Reader      reader = { .config = config, .table = table };
-    struct stat about = { 0 };
     if (table) {
         atomic_init(&table->owners, 1);
         table->name = cornu__copy_text(name);
-        table->descriptor = -1;
+        table->input = (CornuInput){ .descriptor = -1 };
     }
     reader.text = (CornuTableText){ .delimiter = config->delimiter ? config->delimiter : ',',
-                                    .memory = memory, .size = size,
-                                    .descriptor = file ? fileno(file) : -1 };
-    if (table && file && config->on_disk) {
+                                    .memory = memory, .input = input, .size = size };
+    if (table && input && config->on_disk) {
         table->on_disk = true;
-        table->descriptor = dup(fileno(file));
-        if (table->descriptor >= 0) table->descriptor = cornu__above_standard(table->descriptor);
-        fstat(fileno(file), &about);
-        table->size = about.st_size;
-        table->changed = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
+        table->changed = cornu__table_changed(input);
+        table->input = *input;
+        *input = (CornuInput){ .descriptor = -1 };
+        reader.text.input = &table->input;
     }
     CornuStatus status = table && table->name ? read_table(&reader) : CORNU_ERR_MEMORY;
     for (int c = 0; c < reader.columns; c++) {
@@ -422,25 +417,27 @@ CornuTable *cornu_table_parse(const char *bytes, size_t size, const char *name,
     return cornu__loaded(parse(config, name, bytes, (int64_t)size, NULL));
 }
 
-static CornuStatus open_file(const CornuTableConfig *config, FILE **file)
+static CornuStatus open_file(const CornuTableConfig *config, const char *name, CornuInput *input)
 {
-    struct stat about = { 0 };
-    if (!config->file) return cornu__fail(CORNU_ERR_ARGUMENT, "table: .file is not given");
-    CORNU__TRY(cornu__open_to_read(config->file, file));
-    if (config->on_disk || (fstat(fileno(*file), &about) == 0 &&
-                            about.st_size <= CORNU_MAX_TABLE_BYTES))
-        return CORNU_OK;
-    fclose(*file);
+    CORNU__TRY(cornu__fail_prefix(cornu__input_open_any(input, config->file), name));
+    if (config->on_disk || input->size <= CORNU_MAX_TABLE_BYTES) return CORNU_OK;
+    cornu__input_close(input);
     return cornu__fail(CORNU_ERR_FORMAT, "%s: is larger than %d bytes; .on_disk reads such a file",
-                       config->file, CORNU_MAX_TABLE_BYTES);
+                       name, CORNU_MAX_TABLE_BYTES);
 }
 
 CornuTable *cornu_table_load_from(const CornuTableConfig *config)
 {
-    FILE *file;
+    CornuInput input;
+    char       shown[CORNU__SHOWN];
     if (cornu__refused()) return NULL;
-    if (open_file(config, &file)) return cornu__loaded(NULL);
-    CornuTable *table = parse(config, config->file, NULL, 0, file);
-    fclose(file);
+    if (!config->file) {
+        cornu__fail(CORNU_ERR_ARGUMENT, "table: .file is not given");
+        return cornu__loaded(NULL);
+    }
+    const char *name = cornu__inputs_name(config->file, shown);
+    if (open_file(config, name, &input)) return cornu__loaded(NULL);
+    CornuTable *table = parse(config, name, NULL, input.size, &input);
+    cornu__input_close(&input);
     return cornu__loaded(table);
 }

@@ -36,7 +36,7 @@ typedef enum { CORNU_UNKNOWN_REFUSED, CORNU_UNKNOWN_KEPT } CornuUnknown;
 
 typedef struct {
     char               unset;
-    const char        *file;        /* required */
+    const char        *file;        /* required: a path, or an address, see ../README.md */
     char               delimiter;   /* default ',' */
     const char *const *columns;     /* those to read, NULL-terminated; default all */
     const char *const *categories;  /* columns of words that look like numbers, NULL-terminated */

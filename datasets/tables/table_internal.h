@@ -30,8 +30,8 @@ struct CornuTable {
     int64_t     *line;        /* of each row, but of a table on disk */
     /* Of a table on disk: */
     bool            on_disk;
-    int             descriptor;
-    int64_t         size, changed;     /* of the file and its time of change, in ns, when scanned */
+    CornuInput      input;
+    int64_t         changed;           /* time of change of the file, in ns, when scanned */
     CornuTableMark *mark;              /* of every so many rows, and of the end */
     int64_t         marks, interval;
     int            *field;             /* the column of each field of a line, or -1 */
@@ -54,6 +54,10 @@ bool cornu__table_missing(const CornuField *field, char *const *own);
 CornuStatus cornu__table_fields(CornuTableText *text, CornuField *field, int count);
 
 /* ---- Rows: table_rows.c ---- */
+
+/* The time of change of a file, in ns; -1 if it has another size than when it was opened, 0 of one
+ * that is not of this machine. */
+int64_t cornu__table_changed(const CornuInput *input);
 
 /* Adds the place of row `row`, all of which come in order; and the place of the end. */
 CornuStatus cornu__table_mark(CornuTable *table, int64_t row, CornuTableMark mark);

@@ -44,12 +44,18 @@ CornuStatus cornu__table_mark_end(CornuTable *table, CornuTableMark mark)
 
 /* ---- Reading ---- */
 
-static CornuStatus check_unchanged(const CornuTable *table)
+/* Of another machine's file each request finds that out. */
+int64_t cornu__table_changed(const CornuInput *input)
 {
     struct stat about = { 0 };
-    if (fstat(table->descriptor, &about) == 0 && about.st_size == table->size &&
-        (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec == table->changed)
-        return CORNU_OK;
+    if (input->descriptor < 0 || fstat(input->descriptor, &about)) return 0;
+    return about.st_size != input->size
+               ? -1 : (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
+}
+
+static CornuStatus check_unchanged(const CornuTable *table)
+{
+    if (cornu__table_changed(&table->input) == table->changed) return CORNU_OK;
     return cornu__fail(CORNU_ERR_FILE, "%s: has changed since its rows were counted", table->name);
 }
 
@@ -62,7 +68,8 @@ CornuStatus cornu__table_rows_open(CornuTableRows *rows, const CornuTable *table
     CORNU__TRY(check_unchanged(table));
     rows->text.name = table->name;
     rows->text.delimiter = table->delimiter;
-    rows->text.descriptor = table->descriptor;
+    rows->text.input = &table->input;
+    rows->text.size = table->input.size;
     rows->field = cornu__allocate((size_t)table->fields, sizeof *rows->field);
     return rows->field ? cornu__table_text_open(&rows->text) : CORNU_ERR_MEMORY;
 }

@@ -69,10 +69,10 @@ CornuTable *cornu_table_schema_parse(const char *schema)
     CornuTable *table = cornu__allocate(1, sizeof *table);
     if (!table) return cornu__loaded(NULL);
     atomic_init(&table->owners, 1);
-    table->descriptor = -1;
+    table->input.descriptor = -1;
     table->name = cornu__copy_text("the table's schema");
     CornuTableText text = { .name = table->name, .delimiter = ',', .memory = schema,
-                            .size = (int64_t)strlen(schema), .descriptor = -1 };
+                            .size = (int64_t)strlen(schema) };
     const CornuStatus status = table->name ? read_lines(table, &text) : CORNU_ERR_MEMORY;
     cornu__table_text_close(&text);
     if (!status) return cornu__loaded(table);

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../../device/memory_internal.h"
 #include "../../device/text/nearest.h"
@@ -22,7 +21,7 @@ void cornu_table_free(CornuTable *table)
     cornu__release(table->column);
     for (char **value = table->missing_values; value && *value; value++) cornu__release(*value);
     cornu__release(table->missing_values);
-    if (table->descriptor >= 0) close(table->descriptor);
+    cornu__input_close(&table->input);
     cornu__release(table->mark);
     cornu__release(table->field);
     cornu__release(table->line);

@@ -1,9 +1,7 @@
 #include "table_text_internal.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../../device/memory_internal.h"
 #include "../../device/text/print.h"
@@ -60,20 +58,12 @@ void cornu__table_text_seek(CornuTableText *text, int64_t byte, int64_t line, si
 /* Reads up to `most` bytes to the end of the buffer; *got 0 at the end of the text. */
 static CornuStatus read_more(CornuTableText *text, size_t most, size_t *got)
 {
-    char *to = text->buffer + text->filled;
-    if (text->memory) {
-        const size_t left = (size_t)(text->size - text->next);
-        *got = left < most ? left : most;
-        memcpy(to, text->memory + text->next, *got);
-    } else {
-        ssize_t read;
-        do read = pread(text->descriptor, to, most, text->next);
-        while (read < 0 && errno == EINTR);
-        if (read < 0)
-            return cornu__fail(CORNU_ERR_FILE, "%s: cannot be read: %s", text->name,
-                               strerror(errno));
-        *got = (size_t)read;
-    }
+    char         *to = text->buffer + text->filled;
+    const int64_t left = text->size - text->next;
+    *got = left < (int64_t)most ? (size_t)left : most;
+    if (text->memory) memcpy(to, text->memory + text->next, *got);
+    else CORNU__TRY(cornu__fail_prefix(cornu__input_read(text->input, text->next, to, *got),
+                                       text->name));
     const char *nul = memchr(to, '\0', *got);
     if (nul)
         return cornu__fail(CORNU_ERR_FORMAT, "%s: contains NUL bytes, at byte %lld, expected text",

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../../device/status_internal.h"
+#include "../../device/files/input_internal.h"
 
 /* Bytes of a file that are read at a time, and of a line at most. */
 enum { CORNU_TABLE_CHUNK = 1 << 18, CORNU_MAX_TABLE_LINE = 1 << 26 };
@@ -25,9 +25,9 @@ typedef struct {
     char        delimiter;
     bool        stops[256];     /* by character: ends a field that is not quoted */
     bool        scans;          /* the delimiter is not a character of numbers */
-    const char *memory;         /* the owner's: all of the text, `size` bytes; NULL: a file */
-    int64_t     size;
-    int         descriptor;     /* of the file, the owner's */
+    const char *memory;         /* the owner's: all of the text; NULL: a file */
+    const CornuInput *input;    /* the file, the owner's */
+    int64_t     size;           /* of the text */
     char       *buffer;         /* owned: the chunk, and what follows it */
     size_t      space, filled;
     size_t      cut;            /* where the chunk ends, by a NUL in place of `after` */
@@ -39,7 +39,7 @@ typedef struct {
     bool        ended;          /* nothing follows the chunk */
 } CornuTableText;
 
-/* Fills a zeroed text whose name, delimiter, and memory or descriptor are set. Close it in any
+/* Fills a zeroed text whose name, delimiter, size, and memory or input are set. Close it in any
  * case. */
 CornuStatus cornu__table_text_open(CornuTableText *text);
 void        cornu__table_text_close(CornuTableText *text);

@@ -29,7 +29,8 @@ extern "C" {
 typedef struct {
     char                unset;
     const char         *file;       /* a path, or a pattern such as "train-{000..127}.tar" or
-                                       "train-*.tar", whose files are sorted by byte */
+                                       "train-*.tar", whose files are sorted by byte; or an
+                                       address, s3://bucket/train-*, see ../README.md */
     const CornuFeature *features;   /* required: what becomes of a sample, see below */
     const char *const  *files;      /* instead of .file: several, NULL-terminated */
 } CornuTarConfig;

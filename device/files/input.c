@@ -29,12 +29,14 @@ CornuStatus cornu__input_open(CornuInput *input, const char *path)
 void cornu__input_close(CornuInput *input)
 {
     if (input->descriptor >= 0) close(input->descriptor);
-    input->descriptor = -1;
+    if (input->close) input->close(input->own);
+    *input = (CornuInput){ .descriptor = -1, .size = input->size };
 }
 
 CornuStatus cornu__input_read(const CornuInput *input, int64_t at, void *to, size_t size)
 {
     char *next = to;
+    if (input->read) return input->read(input->own, at, to, size);
     while (size > 0) {
         const ssize_t got = pread(input->descriptor, next, size, (off_t)at);
         if (got < 0 && errno == EINTR) continue;

@@ -12,8 +12,13 @@
 #include "../status_internal.h"
 
 typedef struct {
-    int     descriptor;   /* -1: not open */
+    int     descriptor;   /* -1: not open, or not a file of this machine */
     int64_t size;         /* bytes, when it was opened */
+    /* Of what is read by other means: `read` does what cornu__input_read says, `close` releases
+     * `own`. NULL: a file. */
+    CornuStatus (*read)(void *own, int64_t at, void *to, size_t size);
+    void        (*close)(void *own);
+    void         *own;
 } CornuInput;
 
 /* Opens a regular file. CORNU_ERR_FILE, not naming it, if it cannot be read or is another kind. */

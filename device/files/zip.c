@@ -2,7 +2,6 @@
 
 #include "../memory_internal.h"
 #include "file_internal.h"
-#include "input_internal.h"
 
 #include <limits.h>
 #include <stdint.h>
@@ -390,10 +389,9 @@ static CornuStatus read_directory(CornuZip *zip, const unsigned char *tail, size
 }
 
 /* The end of the directory is within the last bytes of the file. */
-static CornuStatus read_tail(CornuZip *zip, const char *path)
+static CornuStatus read_tail(CornuZip *zip)
 {
     enum { TAIL = LOCATOR_SIZE + END_SIZE + MAX_COMMENT };
-    CORNU__TRY(cornu__input_open(&zip->input, path));
     const size_t   size = zip->input.size < TAIL ? (size_t)zip->input.size : TAIL;
     unsigned char *tail = cornu__allocate(size, 1);
     if (!tail) return CORNU_ERR_MEMORY;
@@ -404,16 +402,29 @@ static CornuStatus read_tail(CornuZip *zip, const char *path)
     return status;
 }
 
+CornuZip *cornu__zip_open_input(CornuInput *input, const char *name)
+{
+    CornuZip *zip = cornu__allocate(1, sizeof *zip);
+    if (!zip) {
+        cornu__input_close(input);
+        return cornu__null();
+    }
+    zip->input = *input;
+    *input = (CornuInput){ .descriptor = -1 };
+    const CornuStatus status = read_tail(zip);
+    if (status == CORNU_OK) return zip;
+    cornu__fail_prefix(status, name);
+    cornu__zip_close(zip);
+    return cornu__null();
+}
+
 CornuZip *cornu__zip_open(const char *path)
 {
+    CornuInput input;
     if (cornu_error_pending()) return NULL;
-    CornuZip *zip = cornu__allocate(1, sizeof *zip);
-    if (!zip) return cornu__null();
-    zip->input.descriptor = -1;
-    const CornuStatus status = read_tail(zip, path);
-    if (status == CORNU_OK) return zip;
+    const CornuStatus status = cornu__input_open(&input, path);
+    if (status == CORNU_OK) return cornu__zip_open_input(&input, path);
     cornu__fail_prefix(status, path);
-    cornu__zip_close(zip);
     return cornu__null();
 }
 

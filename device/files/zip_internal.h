@@ -11,6 +11,7 @@
 #define CORNU_DEVICE_ZIP_INTERNAL_H
 
 #include "file_internal.h"
+#include "input_internal.h"
 
 #include <stdbool.h>
 
@@ -29,6 +30,8 @@ typedef struct CornuZip CornuZip;
  * sizes and places within the file, members that overlap, repeated names, members that declare more
  * bytes than what is stored can expand to. NULL with a pending error naming the file. */
 CornuZip   *cornu__zip_open(const char *path);
+/* The same of an open file, which it takes; `name` is for messages. */
+CornuZip   *cornu__zip_open_input(CornuInput *input, const char *name);
 void        cornu__zip_close(CornuZip *zip);
 int         cornu__zip_count(const CornuZip *zip);
 const char *cornu__zip_name(const CornuZip *zip, int i);
