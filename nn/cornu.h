@@ -29,6 +29,7 @@
 #include "../tensor/tensor.h"
 
 #include "../datasets/arrays/npy.h"
+#include "../datasets/arrow/arrow.h"
 #include "../datasets/clicks/clicks.h"
 #include "../datasets/fetching/find.h"
 #include "../datasets/folders/class_folder.h"

@@ -599,8 +599,9 @@ static void images_and_sounds(void **state)
                  CORNU_ERR_FORMAT, "/ranges/a: not a readable image");
     expect_error(cornu_sound_load(server_url("ranges", "a?secret=letters"), 0, &far, &rate),
                  CORNU_ERR_FORMAT, "/ranges/a: not a readable sound file");
-    expect_failure(cornu_image_folder(server_url("ranges", "a?secret=letters"), .image_size = { 8 }),
-                   CORNU_ERR_UNSUPPORTED, "/ranges/a: folders of other machines are not listed");
+    expect_failure(cornu_image_folder(server_url("ranges", "a?secret=letters"),
+                                      .image_size = { 8 }), CORNU_ERR_UNSUPPORTED,
+                   "/ranges/a: folders of other machines are not listed");
 }
 
 int main(void)

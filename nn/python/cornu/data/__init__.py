@@ -1,4 +1,4 @@
-"""Data in files, read by the library: TFRecord files, NumPy's, and tar archives of samples.
+"""Data in files: TFRecord files, NumPy's, tar archives of samples, Parquet, and Arrow's batches.
 
     features = {"image": cornu.data.ImageFeature((28, 28, 1)),
                 "label": cornu.data.FixedLenFeature((), "int64")}
@@ -10,6 +10,7 @@ import ctypes as _ctypes
 
 from .._binding.library import lib as _lib
 from .._surface.missing import getter as _getter
+from . import arrow as _arrow
 from .features import (BytesFeature, FixedLenFeature, FixedLenSequenceFeature, ImageFeature,
                        RawFeature, VarLenFeature, config as _config, paths as _paths)
 from .pipeline import FileDataset
@@ -49,7 +50,36 @@ def tar(files, features):
     return FileDataset(address, _dictionary(names))
 
 
+def from_arrow(source, features=None, columns=None, missing=None):
+    """The rows of record batches, read one batch at a time, of whatever speaks Arrow's C stream
+    interface: a pyarrow.Table or Dataset scanner, a frame of polars, pandas or DuckDB. Of what ends
+    when it was read, such as a RecordBatchReader, a function that makes one for each pass.
+
+    Elements are dictionaries: by `features` as of tfrecord, whose keys are columns, or
+    "column.field"; else all columns, or these, of numbers and of lists of a fixed size.
+
+    missing: of a row that has a null in a feature without a default_value: None refuses it, "drop"
+        drops the row, "keep" makes it NaN, which is for floats
+    """
+    if not callable(source) and not hasattr(source, "__arrow_c_stream__"):
+        raise TypeError("from_arrow: %s has no __arrow_c_stream__, and is not a function that "
+                        "makes what has" % type(source).__name__)
+    if hasattr(source, "read_next_batch"):
+        raise TypeError("from_arrow: a %s can be read once, expected a function that makes one for "
+                        "each pass" % type(source).__name__)
+    make = source if callable(source) else lambda: source
+    return _arrow.dataset(make, features, columns, missing)
+
+
+def from_parquet(files, features=None, columns=None, missing=None, batch_size=1024):
+    """The rows of Parquet files, a path or pattern, or several, as of from_arrow: by pyarrow, the
+    columns that are needed, batch_size rows at a time, so that files may be larger than memory.
+    s3:// and gs:// are read by pyarrow, too."""
+    names = columns if features is None else list(features)
+    return _arrow.dataset(_arrow.Parquet(files, names, batch_size), features, columns, missing)
+
+
 __all__ = ["BytesFeature", "FileDataset", "FixedLenFeature", "FixedLenSequenceFeature",
-           "ImageFeature", "RawFeature", "TFRecordWriter", "VarLenFeature", "npy", "tar",
-           "tfrecord"]
+           "ImageFeature", "RawFeature", "TFRecordWriter", "VarLenFeature", "from_arrow",
+           "from_parquet", "npy", "tar", "tfrecord"]
 __getattr__ = _getter(__name__)
