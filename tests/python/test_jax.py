@@ -7,7 +7,7 @@ import unittest
 import numpy as np
 
 import cornu
-from cornu import layers as L, ops
+from cornu import layers as L
 
 try:
     import jax

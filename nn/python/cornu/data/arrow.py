@@ -5,7 +5,7 @@ import glob
 import os
 import threading
 
-from .._library import lib, struct
+from .._binding.library import lib, struct
 from .features import table
 from .pipeline import FileDataset
 
