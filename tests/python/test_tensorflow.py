@@ -102,9 +102,22 @@ class Functions(unittest.TestCase):
                 lambda x, y: tf.image.ssim(x, y, max_val=2.0)):
             self.agree(call, x, y, atol=1e-4)
 
+    def test_of_signals(self):
+        x, y = rows(4, 5, 6), rows(3, 90)
+        for call in (
+                lambda x: tf.math.real(tf.signal.fft2d(tf.cast(x, tf.complex64))),
+                lambda x: tf.abs(tf.signal.fft(tf.complex(x, x * 2.0)) * tf.complex(2.0, 1.0)),
+                lambda x: tf.math.angle(tf.math.conj(tf.complex(x, x - 1.0)[:, 1:]))):
+            self.agree(call, x)
+        for call in (
+                lambda y: tf.abs(tf.signal.stft(y, 25, 10, 32)),
+                lambda y: tf.abs(tf.signal.stft(y, 30, 7, window_fn=None, pad_end=True)),
+                lambda y: tf.signal.frame(y, 4, 3, pad_end=True)):
+            self.agree(call, y, atol=1e-4)
+
     def test_what_has_no_counterpart_says_so(self):
         with self.assertRaisesRegex(TypeError, "no counterpart for it: use those of cornu.ops"):
-            tf.signal.fft(cornu.Input((3,)))
+            tf.signal.dct(cornu.Input((3,)))
 
     def test_variables_and_results_are_tensors_to_it(self):
         model = small()
@@ -204,6 +217,49 @@ class Tapes(unittest.TestCase):
         self.assertLess(len(runs), 4)
         self.assertEqual(doubled(tf.ones(3)).numpy(), 6)
         self.assertTrue(hasattr(doubled, "get_concrete_function"))
+
+    def test_variables_of_tensorflow(self):
+        image, optimizer, runs = tf.Variable([[1.0, -2.0, 3.0, 0.5]]), cornu.optimizers.SGD(0.1), []
+        model = small()
+        with self.assertRaisesRegex(TypeError, "a variable of TensorFlow.* is updated in what is "
+                                    "recorded"):
+            cornu.function(lambda x: optimizer.apply([x], [image]))(rows(1, 4))
+
+        @tf.function
+        def slope(image):
+            runs.append(1)
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(tf.square(model(image)))
+            return loss, tape.gradient(loss, image)
+        losses = []
+        for _ in range(3):
+            before = image.numpy()
+            loss, gradient = slope(image)
+            optimizer.apply_gradients([(gradient, image)])
+            np.testing.assert_allclose(image.numpy(), before - 0.1 * gradient, rtol=1e-5)
+            losses.append(float(loss))
+        self.assertLess(losses[2], losses[0])
+        self.assertEqual(len(runs), 1)
+
+    def test_functions_of_lists_and_attributes(self):
+        class Agent:
+            def __init__(self):
+                self.actor = small()
+
+            @tf.function
+            def act(self, x):
+                return self.actor(x) * 2.0
+
+        @tf.function
+        def update(targets, weights, tau):
+            for a, b in zip(targets, weights):
+                a.assign(b * tau + a * (1 - tau))
+        agent, other, x = Agent(), small(seed=2), rows(2, 4)
+        before = other.get_weights()
+        np.testing.assert_allclose(agent.act(x), small().predict(x, verbose=0) * 2, rtol=1e-6)
+        update(other.variables, agent.actor.variables, 0.25)
+        for old, new, of in zip(before, other.get_weights(), agent.actor.get_weights()):
+            np.testing.assert_allclose(new, of * 0.25 + old * 0.75, rtol=1e-6)
 
 
 @unittest.skipUnless(tf, "tensorflow")

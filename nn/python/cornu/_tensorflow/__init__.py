@@ -11,6 +11,7 @@ Cornu are nodes that call Python.
 Nothing here imports TensorFlow: what a program imports is connected when it is.
 """
 
+import contextlib
 import sys
 
 from .._binding.imports import when_imported
@@ -50,6 +51,29 @@ def in_graph(call, *given, draws=False, example=None):
     or if it draws numbers while one is made; else NotImplemented. example(): a value that the call
     takes, where 0 or "" may be refused."""
     return _callers[0](call, given, draws, example) if _callers else NotImplemented
+
+
+@contextlib.contextmanager
+def lent_variables(variables):
+    """The variables, where Cornu's stand for TensorFlow's, which get their values afterwards."""
+    theirs = getattr(sys.modules.get("tensorflow"), "Variable", ())
+    lent = [(v, _lent(v)) for v in variables if isinstance(v, theirs)]
+    yield [_lent(v) if isinstance(v, theirs) else v for v in variables]
+    for variable, own in lent:
+        variable.assign(own.numpy())
+
+
+def _lent(variable):
+    """The same one each time, which an optimizer is built for."""
+    from .._tensors.functions import Variable
+    from .._tensors.values import current
+    if current() is not None and current().values is None:
+        raise TypeError("a variable of TensorFlow, %s, is updated in what is recorded: expected a "
+                        "cornu.Variable; in %s" % (variable.name, users_line()))
+    known = getattr(variable, "_cornu_variable", None)
+    if known is None:
+        known = variable._cornu_variable = Variable(variable.numpy())
+    return known.assign(variable.numpy())
 
 
 def is_of_graph(x):

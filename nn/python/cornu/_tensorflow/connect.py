@@ -13,6 +13,7 @@ from .._tensors.symbols import Tensor, find_tensor
 from .._tensors.traces import tracing
 from .._tensors.values import Readable, Value, current, state
 from . import draws
+from .complex import is_complex
 from .functions import FUNCTIONS
 
 
@@ -69,7 +70,8 @@ def _make_dispatcher(tensorflow, eager):
         """Computes a function of TensorFlow that is given a tensor of Cornu."""
 
         def handle(self, op, args, kwargs):
-            if find_tensor([*args, *kwargs.values()]) is None:
+            given = [*args, *kwargs.values()]
+            if find_tensor(given) is None and not is_complex(given):
                 return self.NOT_SUPPORTED
             signature, made = known.get(inspect.unwrap(op), (None, None))
             if made is None:

@@ -6,6 +6,7 @@ Any number of operands is one argument, a tuple, as is what else is given by nam
 import numpy as np
 
 from .. import ops, random
+from . import complex as complex_numbers
 
 
 # ---- Those that differ by their arguments' names alone ----
@@ -15,7 +16,7 @@ def _by_place(operation):
 
 
 _SAME = {
-    "abs": "absolute", "add": "add", "subtract": "subtract", "multiply": "multiply",
+    "add": "add", "subtract": "subtract", "multiply": "multiply",
     "divide": "true_divide", "math.divide_no_nan": "divide_no_nan",
     "math.floordiv": "floor_divide", "math.floormod": "mod", "math.mod": "mod", "pow": "power",
     "negative": "negative", "math.reciprocal": "reciprocal", "sign": "sign", "square": "square",
@@ -48,10 +49,6 @@ _SAME = {
 
 
 # ---- Making and shaping ----
-
-def cast(x, dtype):
-    return ops.cast(x, dtype)
-
 
 def convert_to_tensor(value, dtype=None, dtype_hint=None):
     return ops.convert_to_tensor(value, dtype)
@@ -362,7 +359,7 @@ def ssim(img1, img2, max_val, filter_size=11, filter_sigma=1.5, k1=0.01, k2=0.03
 FUNCTIONS = {name: _by_place(getattr(ops, operation)) for name, operation in _SAME.items()
              if hasattr(ops, operation)}
 FUNCTIONS.update({made.__name__: made for made in (
-    cast, convert_to_tensor, ones, zeros, ones_like, zeros_like, linspace, eye, meshgrid, one_hot,
+    convert_to_tensor, ones, zeros, ones_like, zeros_like, linspace, eye, meshgrid, one_hot,
     pad, split, unstack, gather, where, sort, argsort, matmul, einsum, add_n, norm,
     clip_by_norm)})
 FUNCTIONS.update({"nn." + made.__name__: made for made in (
@@ -382,3 +379,4 @@ FUNCTIONS.update({
     "nn.avg_pool1d": pooling(ops.average_pool, 1), "nn.avg_pool2d": pooling(ops.average_pool, 2),
     "nn.max_pool1d": pooling(ops.max_pool, 1), "nn.max_pool2d": pooling(ops.max_pool, 2),
 })
+FUNCTIONS.update(complex_numbers.FUNCTIONS)

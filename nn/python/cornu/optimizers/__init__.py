@@ -13,6 +13,7 @@ from .._tensors.values import Again, Compiled, Recording, Same, Value, current, 
 from .._tensors.stateless import StatelessOptimizer
 from .._surface.missing import getter
 from .._surface.registry import add_registry
+from .._tensorflow import lent_variables
 from ..errors import ArgumentError
 from . import schedules
 from .own import OfEach, OwnUpdates
@@ -74,10 +75,12 @@ class ByHand(StatelessOptimizer):
 
     def apply(self, grads, trainable_variables=None):
         """Updates the variables, by default those of build, by gradients: in a function, in each
-        run; under a tape, at once."""
-        grads = list(grads)
-        variables = trainable_variables
-        variables = list(self._trained() if variables is None else variables)
+        run; under a tape, at once. Outside of functions also variables of TensorFlow."""
+        variables = self._trained() if trainable_variables is None else trainable_variables
+        with lent_variables(list(variables)) as variables:
+            return self._apply(list(grads), variables)
+
+    def _apply(self, grads, variables):
         if grads and all(g is None for g in grads):
             raise ValueError("%s.apply: no gradient is given for any variable; in %s"
                              % (type(self).__name__, users_line()))
