@@ -644,6 +644,57 @@ class Steps(Histories):
         history = model.fit({"a": X, "c": Y}, {"b": Y}, epochs=2, verbose=0)
         self.assertLess(history.history["loss"][1], history.history["loss"][0])
 
+    def test_a_call_on_other_than_the_data(self):
+        class Pair(cornu.Model):
+            def __init__(self):
+                super().__init__()
+                self.left, self.joined = L.Dense(4), L.Dense(3)
+                self.seen = cornu.metrics.Mean(name="seen")
+
+            def call(self, inputs):
+                return self.joined(ops.concatenate([self.left(inputs[0]), inputs[1]], -1))
+
+            def train_step(self, batch):
+                source, target = batch["source"], batch["target"]
+                with cornu.GradientTape() as tape:
+                    loss = ops.mean(ops.square(self([source, target[:, :-1]]) - target[:, 1:]))
+                gradients = tape.gradient(loss, self.trainable_variables)
+                self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
+                self.seen.update_state(loss)
+                return {"loss": self.seen.result()}
+        data = {"source": X, "target": X}
+        for given in (data, cornu.utils.Dataset.from_tensor_slices(data).batch(5)):
+            model = Pair()
+            model.compile("adam")
+            losses = model.fit(given, epochs=3, verbose=0).history["loss"]
+            self.assertLess(losses[2], losses[0])
+            self.assertEqual([t.shape for t in model.inputs], [(None, 4), (None, 3)])
+        model = Pair()
+        model.compile("adam")
+        with self.assertRaisesRegex(KeyError, "0"):      # of call, as the step fails, too
+            model.fit({"source": X}, verbose=0)
+
+    def test_a_call_that_no_step_makes(self):
+        class Parts(cornu.Model):
+            def __init__(self):
+                super().__init__()
+                self.net = cornu.Sequential([cornu.Input((4,)), L.Dense(2)])
+
+            def call(self, inputs):
+                return self.net(inputs.get("noise"))
+
+            def train_step(self, data):
+                x, y = data
+                with cornu.GradientTape() as tape:
+                    loss = ops.mean(ops.square(self.net(x) - y))
+                gradients = tape.gradient(loss, self.net.trainable_variables)
+                self.optimizer.apply_gradients(zip(gradients, self.net.trainable_variables))
+                return {"loss": loss}
+        model = Parts()
+        model.compile("adam")
+        losses = model.fit(X, Y, epochs=3, verbose=0).history["loss"]
+        self.assertLess(losses[2], losses[0])
+
     def test_predictions_of_its_own(self):
         class Doubled(cornu.Model):
             def predict_step(self, data):

@@ -2,6 +2,7 @@
 Keras 3.15."""
 
 import os
+import random
 import tempfile
 import unittest
 
@@ -13,6 +14,9 @@ from cornu import layers as L
 from test_keras import needs_hdf5
 
 SENTENCES = ["the cat sat", "the dog", "the cat"]
+KERAS_PAIRS = ([[2, 1], [2, 8], [1, 2], [3, 5], [2, 8], [1, 2], [2, 3], [3, 2]],
+               [[0, 1], [1, 0], [1, 0], [1, 0], [1, 0], [0, 1], [0, 1], [0, 1]])
+KERAS_TABLE = [0.3152247875, 0.3152247875, 0.5475972694, 0.7415564097]
 
 
 class Functions(unittest.TestCase):
@@ -37,6 +41,16 @@ class Functions(unittest.TestCase):
         model = cornu.Model(x, layer(x))
         np.testing.assert_array_equal(model.predict(np.array([["BoA"], ["c"]]), verbose=0),
                                       [[3, 2, 0], [1, 0, 0]])
+
+    def test_one_text_without_a_batch(self):
+        layer = L.TextVectorization(output_sequence_length=3)
+        layer.adapt(SENTENCES)
+        for given in ("the dog", np.array("the dog"), b"the dog"):
+            self.assertEqual(layer(given).tolist(), layer(["the dog"])[0].tolist())
+        words = L.StringLookup(vocabulary=["a", "b"])
+        self.assertEqual((words("b").shape, int(words("b"))), ((), 2))
+        back = L.StringLookup(vocabulary=["a", "b"], invert=True)
+        self.assertEqual(str(back(np.array(2))), "b")
 
     def test_what_they_raise_is_raised(self):
         def fails(strings):
@@ -163,6 +177,17 @@ class Helpers(unittest.TestCase):
         for classes in ([5], [-1]):
             with self.assertRaisesRegex(ValueError, "a class is %d, expected 0 to 2" % classes[0]):
                 f(classes, 3)
+
+    def test_skipgrams(self):
+        f = cornu.preprocessing.sequence.skipgrams
+        random.seed(1)
+        pairs, labels = f([3, 0, 1, 2], 9, window_size=2, negative_samples=0)
+        self.assertEqual(sorted(map(tuple, pairs)), [(1, 2), (1, 3), (2, 1), (3, 1)])
+        self.assertEqual(labels, [1] * 4)
+        random.seed(1)      # Keras', drawn as there
+        self.assertEqual(f([1, 2, 3], 9, window_size=1, seed=4, categorical=True), KERAS_PAIRS)
+        table = cornu.preprocessing.sequence.make_sampling_table(4, 0.1)
+        np.testing.assert_allclose(table, KERAS_TABLE, rtol=1e-6)
 
     def test_pad_sequences(self):
         f = cornu.utils.pad_sequences

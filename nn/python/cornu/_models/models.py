@@ -8,6 +8,7 @@ import weakref
 import numpy as np
 
 from .configured import Configured
+from .._binding.arrays import to_array
 from .._binding.described import Described, unique_name
 from .._binding.library import Owned, lib, struct
 from .._tensors.calls import call_model, is_of_arrays, leaves
@@ -19,8 +20,8 @@ from . import notebook
 from .feeds import is_feed
 from ..saving import check_overwrite
 from .training import Trained, listed
-from .._own.bodies import (Body, Part, first_batch, inputs_as, inputs_like, inputs_of, outputs_of,
-                      overridden)
+from .._own.bodies import (Body, Called, Part, called_with, first_batch, inputs_as, inputs_like,
+                           inputs_of, outputs_of, overridden)
 from .._tensors.traces import tracing
 from .._own.traced import filled, form_of, note_arguments
 from ..layers import BuiltIn, Layer, Weight, Weighted, by_address, check_tensors
@@ -196,30 +197,34 @@ class Model(Trained, Configured, Weighted):
             if chosen is not given["optimizer"]:
                 self.optimizer = chosen         # which it set after compile
 
-    def _know_data(self, x):
+    def _know_data(self, x, y=None):
         """The data, by whose shapes a subclass becomes a model."""
         if not self._unknown() or x is None:
             return x
         if self._body and type(self).call is Model.call and self._overrides("train_step"):
             self._make_of_parts()
             return x
-        first, x = first_batch(x) if is_feed(x) else (x, x)
-        if self._body is None:
-            self.build(np.shape(first))
-        elif not self._overrides("train_step"):
-            self._make_from(inputs_like(first))
+        first, x = first_batch(x) if is_feed(x) else ((x,) if y is None else (x, y), x)
+        if self._body:
+            self._make_of_batch(first)
         else:
-            self._make_from_or_of_parts(first)
+            self.build(np.shape(first[0]))
         return x
 
-    def _make_from_or_of_parts(self, first):
-        """Makes the model of a subclass with a train_step, whose call may take something else than
-        the data: then it is made of the models that it calls."""
+    _is_asked = False       # what its train_step calls it with
+
+    def _make_of_batch(self, parts):
+        """Makes the model of x; where its call does not take that, of what train_step makes of x,
+        or of the models that it calls."""
         try:
-            self._make_from(inputs_like(first))
+            return self._make_from(inputs_like(parts[0]))
         except Exception as error:      # whatever the program's call raises
+            if not self._overrides("train_step"):
+                raise
+            inputs = called_with(self, parts)
             try:
-                self._make_of_parts()
+                return self._make_of_parts() if inputs is None else \
+                    self._make_from(inputs_like(inputs))
             except ValueError:
                 raise error from None
 
@@ -331,6 +336,8 @@ class Model(Trained, Configured, Weighted):
     def __call__(self, inputs, training=None, mask=None):
         """Calls the model: as a layer, on symbolic tensors; on arrays, which computes at once; in a
         function, on recorded tensors."""
+        if self._is_asked:
+            raise Called(inputs)
         if self._body:
             given = {"training": training, "mask": mask}
             if tracing() is None and not isinstance(find_tensor([inputs, mask]), Tensor):
@@ -349,7 +356,9 @@ class Model(Trained, Configured, Weighted):
         kwargs = {key: value for key, value in given.items() if value is not None}
         if self._unknown():
             tensor = find_tensor([inputs])      # a Sequential of own layers, which these wait for
-            self.build(tensor.shape, None if "float" in tensor.dtype else tensor.dtype)
+            tensor = to_array(inputs) if tensor is None else tensor     # a constant of a call
+            dtype = str(tensor.dtype)
+            self.build(tensor.shape, None if "float" in dtype else dtype)
         if tracing() is not None:
             inputs, kwargs = tracing().symbols(inputs), tracing().symbols(kwargs)
         check_tensors(self.name, [inputs, *kwargs.values()])

@@ -307,7 +307,7 @@ class Trained(Stepped):
         generator steps_per_epoch batches are an epoch; without it, all of them. Validation has the
         same batches in each epoch: those of a generator are kept.
         """
-        x = self._know_data(x)
+        x = self._know_data(x, y)
         self._need("fit")
         lent, feeds = Borrowed(), []
         config = struct("CornuFitConfig", model=self.pointer, batch_size=batch_size or 0,
@@ -402,7 +402,7 @@ class Trained(Stepped):
                  sample_weight=None, steps: int = None, callbacks=None,
                  return_dict: bool = False):
         """The loss and the metrics, in the order of metrics_names, or a dictionary of them."""
-        x = self._know_data(x)
+        x = self._know_data(x, y)
         self._need("evaluate")
         lent, feeds, values = Borrowed(), [], self._values()
         config = struct("CornuEvaluateConfig", model=self.pointer, batch_size=batch_size or 0,
@@ -512,7 +512,7 @@ class Trained(Stepped):
     # ---- One batch ----
 
     def _on_batch(self, function, x, y, sample_weight, class_weight, return_dict):
-        x = self._know_data(x)
+        x = self._know_data(x, y)
         self._need("train_on_batch")
         lent, values = Borrowed(), self._values()
         xs, ys = self._given("input", x), self._given("output", y)

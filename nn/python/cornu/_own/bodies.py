@@ -9,11 +9,14 @@ import itertools
 
 import numpy as np
 
+from .._binding.arrays import Array, to_array
 from .._binding.described import snake_case, unique_name
+from .._binding.nested import mapped
 from .._models.feeds import parts_of
 from .._tensors.symbols import Tensor, input_tensor
 from .traced import Layer, attributes, flat, type_of
 from .._tensors.traces import Trace
+from .._tensors.values import Value
 from .._models.weighted import Weighted
 
 
@@ -80,7 +83,8 @@ def overridden(kind):
 
 
 def first_batch(data):
-    """The inputs of the first batch of an iterator, and an iterator of all."""
+    """The parts of the first batch of an iterator, of which the first is x, and an iterator of
+    all."""
     if hasattr(data, "__getitem__") and hasattr(data, "__len__"):
         batch = data[0]
     elif hasattr(data, "__next__"):
@@ -88,7 +92,35 @@ def first_batch(data):
         data = itertools.chain([batch], data)
     else:
         batch = next(iter(data))
-    return parts_of(batch)[0], data
+    return parts_of(batch), data
+
+
+class Called(BaseException):
+    """Ends a step that is run to know what it calls its model with: arrays of such types."""
+
+    def __init__(self, inputs):
+        super().__init__()
+        self.inputs = mapped(inputs, lambda x: np.zeros(x.shape, x.dtype)
+                             if isinstance(x, Value) else np.asarray(x))
+
+
+def called_with(model, parts):
+    """What the train_step of a model calls the model with, of a batch; None if it does not, or
+    fails before."""
+    def array(value):
+        value = np.asarray(value)
+        return value if value.dtype.kind in "SUO" else to_array(value).view(Array)
+    parts = mapped(tuple(parts), array)
+    model._is_asked = True
+    try:
+        model.train_step(parts[0] if len(parts) == 1 else parts)
+    except Called as called:
+        return called.inputs
+    except Exception:       # pylint: disable=broad-exception-caught
+        pass                # the call on the data says what is wrong
+    finally:
+        model._is_asked = False
+    return None
 
 
 def inputs_like(data):

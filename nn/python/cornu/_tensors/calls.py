@@ -10,6 +10,7 @@ from .._binding.nested import Place, filled, mapped
 from .operators import operate
 from .symbols import Tensor, input_tensor
 from .._tensorflow import in_graph
+from ..errors import ShapeError
 from .values import (Array, Compiled, Counter, Readable, Recording, Same, Value, current, kept,
                       recorded, state, to_array)
 
@@ -248,35 +249,68 @@ def _word_of(layer):
     return lambda: next(iter(layer.get_vocabulary()[-1:]), None)
 
 
+def is_scalar(x):
+    return isinstance(x, (str, bytes)) or is_array(x) and len(x.shape) == 0
+
+
+def _as_row(x):
+    if not is_scalar(x):
+        return x
+    return operate("expand_dims", x, 0) if isinstance(x, (Value, Readable)) else \
+        np.asarray(x.decode() if isinstance(x, bytes) else x)[None]
+
+
+def _model_of_call(layer, symbols, args, kwargs):
+    """The model of a call, of any number of rows; None where it makes strings."""
+    from .._models.models import Model
+    from .._own.traced import flat
+    inputs, operands = symbols.inputs()
+    first = layer._first
+    made = layer._called(filled(args, operands), filled(kwargs, operands))
+    layer._first = first
+    tensors = []
+    form = flat(made, tensors)      # what is no tensor stays in its place
+    if [t.dtype for t in tensors] == ["string"]:
+        return None
+    masked = [(Place(i), tensor._keras_mask) for i, tensor in enumerate(tensors)
+              if tensor._masked]
+    model = Model(inputs, tensors + [mask for _, mask in masked], name=layer.name + "_call",
+                  only_called=True)
+    model._form = [form, [(result, Place(len(tensors) + i))
+                          for i, (result, _) in enumerate(masked)]]
+    return model
+
+
 def call_layer(layer, args, kwargs):
     """layer(x) of arrays or recorded tensors: by a model of this call alone, which the layer
     keeps."""
-    from .._models.models import Model
-    from .._own.traced import flat
     made = in_graph(lambda args, kwargs: call_layer(layer, args, kwargs), list(args), kwargs,
                     example=_word_of(layer))
     if made is not NotImplemented:
         return made
-    training = kwargs.pop("training", None)
+    if args and is_scalar(args[0]) and not layer._is_traced:    # a word or number of no batch
+        try:
+            made = call_layer(layer, [_as_row(value) for value in args], kwargs)
+        except ShapeError:
+            raise ValueError("a layer is called on a scalar, expected an array with a row for each "
+                             "sample") from None
+        return mapped(made, lambda row: row[0])
+    training, given = kwargs.pop("training", None), (args, dict(kwargs))
     symbols = _Symbols()
     args, kwargs = [symbols(value) for value in args], symbols(kwargs)
     key = repr((symbols.key, args, kwargs.keys()))
     model = layer._wrappers.get(key)
     if model is None:
-        inputs, operands = symbols.inputs()
-        first = layer._first
-        made = layer._called(filled(args, operands), filled(kwargs, operands))
-        layer._first = first
-        tensors = []
-        form = flat(made, tensors)      # what is no tensor stays in its place
-        if [t.dtype for t in tensors] == ["string"]:
+        try:
+            model = _model_of_call(layer, symbols, args, kwargs)
+        except ShapeError:
+            if not layer._is_traced:
+                raise
+            training = layer._usual_training(training)
+            given[1].update({} if training is None else {"training": training})
+            return layer.call(*given[0], **given[1])    # it may have these rows alone
+        if model is None:
             return _strings(layer, symbols.given)
-        masked = [(Place(i), tensor._keras_mask) for i, tensor in enumerate(tensors)
-                  if tensor._masked]
-        model = Model(inputs, tensors + [mask for _, mask in masked], name=layer.name + "_call",
-                      only_called=True)
-        model._form = [form, [(result, Place(len(tensors) + i))
-                              for i, (result, _) in enumerate(masked)]]
         while len(layer._wrappers) >= _MOST_KEPT:
             del layer._wrappers[next(iter(layer._wrappers))]
         layer._wrappers[key] = model
