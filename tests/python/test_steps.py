@@ -674,6 +674,26 @@ class Steps(Histories):
         with self.assertRaisesRegex(KeyError, "0"):      # of call, as the step fails, too
             model.fit({"source": X}, verbose=0)
 
+    def test_arrays_of_a_call_that_change(self):
+        class Lookup(cornu.Model):
+            def __init__(self, table):
+                super().__init__()
+                self.table, self.dense = table, L.Dense(2)
+
+            def call(self, indices):
+                return self.dense(ops.take(self.table, indices, axis=0))
+        rows, model = np.arange(6, 10), Lookup(X[:6])
+        model.compile("adam", "mse")
+        model.fit(rows - 6, Y[:4], verbose=0)
+        for table in (X, X * 2):
+            model.table = table
+            kernel, bias = model.get_weights()
+            wanted = table[rows] @ kernel + bias
+            np.testing.assert_allclose(model.predict(rows, verbose=0), wanted, atol=1e-5)
+            np.testing.assert_allclose(model(rows), wanted, atol=1e-5)
+            losses = model.fit(rows, Y[6:], epochs=3, verbose=0).history["loss"]
+            self.assertLess(losses[2], losses[0])
+
     def test_a_call_that_no_step_makes(self):
         class Parts(cornu.Model):
             def __init__(self):

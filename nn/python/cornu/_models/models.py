@@ -11,7 +11,7 @@ from .configured import Configured
 from .._binding.arrays import to_array
 from .._binding.described import Described, unique_name
 from .._binding.library import Owned, lib, struct
-from .._tensors.calls import call_model, is_of_arrays, leaves
+from .._tensors.calls import call_model, is_array, is_of_arrays, leaves
 from .._tensors.symbols import (Tensor, find_tensor, input_config, input_tensor, made_by, operation,
                                 set_extents)
 from .._tensors.functions import Variable
@@ -42,9 +42,16 @@ class Model(Trained, Configured, Weighted):
     _base = None            # of one whose call is around that of inputs and outputs: their model
 
     def __setattr__(self, name, value):
+        old = vars(self).get(name)
         super().__setattr__(name, value)
         if isinstance(value, Variable) and self._body is not None:
             value.belong_to(self._body)
+        elif self._body is not None and self._owned is not None and is_array(old) and \
+                is_array(value) and old is not value:
+            self._body.forget_calls()
+            self._renewed = inputs_as(self)
+
+    _renewed = None         # the inputs that it is made of again, as an array of its call changed
 
     _form = None            # of its outputs, where they are no tensor or list of tensors
     _parts = ()             # of a subclass without one: the models that its train_step calls
@@ -199,6 +206,12 @@ class Model(Trained, Configured, Weighted):
 
     def _know_data(self, x, y=None):
         """The data, by whose shapes a subclass becomes a model."""
+        if self._renewed is not None:
+            inputs, self._renewed = self._renewed, None
+            self._eager, self._predicts, self._output_shapes = {}, False, None
+            self._make_from(inputs)
+            if self._compiled is not None:
+                self._compile(self._compiled, self._device, self._own_step)
         if not self._unknown() or x is None:
             return x
         if self._body and type(self).call is Model.call and self._overrides("train_step"):

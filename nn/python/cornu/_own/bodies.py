@@ -39,6 +39,11 @@ class Body(Layer):
         return [(path, layer) for path, layer in attributes(self._of[0])
                 if id(layer) not in seen and not seen.add(id(layer))]
 
+    def forget_calls(self):
+        """Its calls are traced again: what they computed with, beside their operands, changed."""
+        self._signatures.clear()
+        self._wrappers.clear()
+
     def _trace(self, args, kwargs, types):
         form = super()._trace(args, kwargs, types)
         for _, layer in self._sublayers():
