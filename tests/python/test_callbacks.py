@@ -204,6 +204,7 @@ class Hooks(unittest.TestCase):
                 (C.EarlyStopping, {"mode": "max"}, "mode", 2),
                 (C.TensorBoard, {"write_graph": False}, "no_graph", True),
                 (C.TensorBoard, {"write_graph": True}, "no_graph", False),
+                (C.TensorBoard, {"embeddings_freq": 0, "profile_batch": 0}, "profile_batch", 0),
                 (C.TensorBoard, {"update_freq": "batch"}, "update_freq", 1))
         for made, arguments, field, expected in rows:
             self.assertEqual(getattr(made(**arguments)._config(), field), expected, arguments)

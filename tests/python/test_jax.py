@@ -60,7 +60,11 @@ class Functions(unittest.TestCase):
         np.testing.assert_allclose(found, call(jnp.asarray(x)), rtol=1e-5, atol=1e-6)
 
     def test_of_variables(self):
-        np.testing.assert_array_equal(jnp.asarray(cornu.Variable([1.0, 2.0])) + 1, [2, 3])
+        variable = cornu.Variable([1.0, 2.0])
+        np.testing.assert_array_equal(jnp.asarray(variable) + 1, [2, 3])
+        made = jax.device_put({"a": variable, "b": np.ones(2)}, jax.devices()[0])
+        self.assertIsInstance(made["a"], jax.Array)
+        np.testing.assert_array_equal(made["a"] + made["b"], [2, 3])
 
     def test_one_without_a_counterpart_says_so(self):
         class Calls(L.Layer):

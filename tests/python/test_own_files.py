@@ -7,10 +7,13 @@ import subprocess
 import tempfile
 import unittest
 import warnings
+import zipfile
 
 import numpy as np
 
 import cornu
+
+from test_keras import needs_hdf5
 
 X = np.random.default_rng(0).normal(size=(8, 3)).astype("float32")
 Y = np.random.default_rng(1).normal(size=(8, 2)).astype("float32")
@@ -205,6 +208,122 @@ class Files(unittest.TestCase):
                                    theirs.evaluate(X, Y, verbose=0), rtol=1e-5)
         np.testing.assert_allclose(read.fit(X, Y, verbose=0).history["loss"],
                                    theirs.fit(X, Y, verbose=0).history["loss"], rtol=1e-5)
+
+
+class Stored(cornu.layers.Dense):
+    """With a file and an array of its own in .keras files."""
+
+    def __init__(self, units, words="", **kwargs):
+        super().__init__(units, **kwargs)
+        self.words, self.table = words, None
+
+    def save_assets(self, inner_path):
+        with open(os.path.join(inner_path, "words.txt"), "w", encoding="utf-8") as file:
+            file.write(self.words)
+
+    def load_assets(self, inner_path):
+        with open(os.path.join(inner_path, "words.txt"), encoding="utf-8") as file:
+            self.words = file.read()
+
+    def save_own_variables(self, store):
+        super().save_own_variables(store)
+        store["table"] = self.table
+
+    def load_own_variables(self, store):
+        self.table = store.pop("table")
+        super().load_own_variables(store)
+
+    def get_config(self):
+        return {"units": self.units, "name": self.name}
+
+
+class BuiltBy(cornu.layers.Layer):
+    """Whose build takes more than a shape."""
+
+    def build(self, input_shape, scale):
+        self.shape, self.scale = input_shape, scale
+        self.w = self.add_weight(shape=(input_shape[-1],), initializer="ones")
+
+    def get_build_config(self):
+        return {"input_shape": self.shape, "scale": self.scale}
+
+    def build_from_config(self, config):
+        self.build(config["input_shape"], config["scale"])
+
+    def call(self, x):
+        return x * self.w * self.scale
+
+
+class CompiledBy(cornu.Model):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.stored = Stored(1, "of a part")
+        self.stored.table = np.arange(2.0)
+
+    def call(self, x):
+        return self.stored(x)
+
+    def compile(self, rate, loss_fn):
+        super().compile(cornu.optimizers.SGD(rate), loss_fn)
+        self.rate, self.loss_fn = rate, loss_fn
+
+    def get_compile_config(self):
+        return {"rate": self.rate, "loss_fn": self.loss_fn}
+
+    def compile_from_config(self, config):
+        self.compile(config["rate"], cornu.saving.deserialize_keras_object(config["loss_fn"]))
+
+
+def scaled_error(y_true, y_pred):
+    return cornu.ops.mean(cornu.ops.square(y_true - y_pred)) / 7
+
+
+class Beside(unittest.TestCase):
+    """What classes of the program's own put into .keras files beside weights and configs."""
+
+    names = {"Stored": Stored, "BuiltBy": BuiltBy, "CompiledBy": CompiledBy,
+             "scaled_error": scaled_error}
+
+    def again(self, model):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.keras")
+            model.save(path)
+            with zipfile.ZipFile(path) as file:
+                names = file.namelist()
+            return cornu.models.load_model(path, custom_objects=self.names), names
+
+    @needs_hdf5
+    def test_files_arrays_and_what_build_takes(self):
+        built = BuiltBy()
+        built.build((None, 4), 3.0)
+        first, second = Stored(4, "a"), Stored(2, "b")
+        first.table, second.table = np.ones(3), np.arange(6.0).reshape(2, 3)
+        model = cornu.Sequential([cornu.Input((4,)), built, first, second])
+        made, names = self.again(model)
+        self.assertIn("assets/layers/stored_1/words.txt", names)     # Keras' places
+        self.assertEqual([layer.words for layer in made.layers[1:]], ["a", "b"])
+        for a, b in zip(made.layers[1:], model.layers[1:]):
+            np.testing.assert_array_equal(a.table, b.table)
+        self.assertEqual((made.layers[0].scale, tuple(made.layers[0].shape)), (3.0, (None, 4)))
+        x = np.ones((2, 4))
+        np.testing.assert_array_equal(made.predict(x, verbose=0), model.predict(x, verbose=0))
+
+    @needs_hdf5
+    def test_what_compile_is_called_with(self):
+        model, x = CompiledBy(), np.ones((8, 4))
+        model.compile(0.25, scaled_error)
+        model.fit(x, np.ones((8, 1)), verbose=0)
+        made, names = self.again(model)
+        self.assertIn("assets/stored/words.txt", names)
+        self.assertEqual((made.rate, made.loss_fn), (0.25, scaled_error))
+        self.assertEqual(made.stored.words, "of a part")
+        a, b = [m.fit(x, np.ones((8, 1)), verbose=0).history["loss"] for m in (made, model)]
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+    @needs_hdf5
+    def test_other_models_have_no_more_members(self):
+        model = cornu.Sequential([cornu.Input((4,)), cornu.layers.Dense(2)])
+        self.assertEqual(len(self.again(model)[1]), 3)
 
 
 if __name__ == "__main__":

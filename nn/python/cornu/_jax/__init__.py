@@ -12,11 +12,14 @@ NumPy's.
 
 import functools
 
+import numpy as np
+
 from .._binding.imports import when_imported
 from .._tensors.counterparts import Counterpart, connect_functions
 from .._tensors.either import Either
 from .._tensors.functions import Function
 from .._tensors.stateless import grad, value_and_grad
+from .._tensors.values import Readable
 
 # Of jax.nn the arguments and defaults are those of keras.ops, but for one.
 _OF_NN = ("celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",
@@ -55,6 +58,18 @@ def _replaced(jax, name, make_ours):
     setattr(jax, name, transform)
 
 
+def _replace_device_put(jax):
+    """jax.device_put of variables puts their values."""
+    real = jax.device_put
+
+    @functools.wraps(real)
+    def device_put(x, *args, **options):
+        x = jax.tree_util.tree_map(
+            lambda leaf: np.asarray(leaf) if isinstance(leaf, Readable) else leaf, x)
+        return real(x, *args, **options)
+    jax.device_put = device_put
+
+
 def _of_options(make):
     """Of the options of jax.grad those that are cornu.grad's."""
     def ours(fun, argnums=0, has_aux=False, **_):
@@ -70,6 +85,7 @@ def _connect(jax):
     connect_functions(jax.nn, _OF_NN)
     connect_functions(jax.lax, _OF_LAX)
     jax.nn.leaky_relu = Counterpart(jax.nn, "leaky_relu", leaky_relu)
+    _replace_device_put(jax)
     _replaced(jax, "jit", lambda fun, *args, **options: Function(fun))
     _replaced(jax, "grad", _of_options(grad))
     _replaced(jax, "value_and_grad", _of_options(value_and_grad))

@@ -1,5 +1,6 @@
 """Models in files, as JSON, and in Keras."""
 
+import contextlib
 import ctypes
 import os
 import tempfile
@@ -7,6 +8,7 @@ import weakref
 
 from .._binding.library import lib, struct
 from ..devices import find as _find_device
+from .assets import build_configs, read_from
 from .models import Model, Sequential
 from .._own.callables import Resolving
 from .._tensors.symbols import set_extents
@@ -52,10 +54,15 @@ def load(path, compile: bool = True, device=None, input_shapes=None) -> Model:
     input_shapes: of .onnx and .tflite files, extents of inputs that these leave open: for each
     input all of its shape, None where it stays open: [(None, 3, 48, 320)]
     """
+    of_keras = os.fspath(path).endswith(".keras")
     with Resolving() as resolving:
         made = _loaded(path, compile, device, input_shapes)
-    resolving.keep_with(made, _every_layer(made))
-    return _named(made)
+    with build_configs(path) if of_keras else contextlib.nullcontext():
+        resolving.keep_with(made, _every_layer(made))
+        made = _named(made)
+        if of_keras:
+            read_from(path, made, compile)
+    return made
 
 
 def _loaded(path, compile, device, input_shapes):

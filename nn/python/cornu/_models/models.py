@@ -469,6 +469,9 @@ class Model(Trained, Configured, Weighted):
         """Saves the model; the suffix is the format: .safetensors, .keras, .onnx, …"""
         check_overwrite(filepath, overwrite)
         lib.cornu_model_save(self.pointer, filepath)
+        if os.fspath(filepath).endswith(".keras"):
+            from .assets import add_to
+            add_to(filepath, self)
 
     def export(self, path, opset_version: int = 0, format: str = None, **kwargs) -> None:
         """Saves the model for other programs; the suffix is the format, which `format` may say,

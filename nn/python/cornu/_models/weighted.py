@@ -179,6 +179,23 @@ class Weighted(StatelessLayer):
         """The number of elements of all weights."""
         return sum(int(np.prod(w.shape, dtype=np.int64)) for w in self.weights)
 
+    def save_own_variables(self, store):
+        """Puts its weights into a dictionary, by their numbers. A class may have one of its own,
+        whose arrays are in .keras files, too."""
+        for i, weight in enumerate(self.weights):
+            store[str(i)] = weight.numpy()
+
+    def load_own_variables(self, store):
+        """Sets its weights as save_own_variables has put them."""
+        for i, weight in enumerate(self.weights):
+            weight.assign(store[str(i)])
+
+    def save_assets(self, inner_path):
+        """Of a class of its own: writes files into a folder, which .keras files have."""
+
+    def load_assets(self, inner_path):
+        """Of a class of its own: reads the files that save_assets has written."""
+
     @property
     def built(self):
         return bool(self._layer().built)
@@ -318,17 +335,17 @@ def attributes(value, path=""):
     """(path, layer) for each layer among the attributes of an object, as Keras' files name them:
     "dense", and in a list "blocks/dense_1"; "" is the one that an object extends, itself."""
     for name, member in vars(value).items():
-        if name in ("_wrappers", "_arguments"):     # of single calls, of __init__
+        if name in ("_wrappers", "_arguments", "_viewed"):   # of single calls, __init__, files
             continue
         if name == "_base":
             yield "", member
         elif isinstance(member, Weighted):
             yield path + name, member
         elif isinstance(member, (list, tuple, dict)):
-            yield from _members(member, path + name, {})
+            yield from members(member, path + name, {})
 
 
-def _members(container, path, counts, around=()):
+def members(container, path, counts, around=()):
     if any(container is outer for outer in around):
         return      # a list that contains itself
     for member in container.values() if isinstance(container, dict) else container:
@@ -337,4 +354,4 @@ def _members(container, path, counts, around=()):
             count = counts[label] = counts.get(label, -1) + 1
             yield "%s/%s" % (path, label if count == 0 else "%s_%d" % (label, count)), member
         elif isinstance(member, (list, tuple, dict)):
-            yield from _members(member, path, counts, (*around, container))
+            yield from members(member, path, counts, (*around, container))

@@ -10,6 +10,7 @@ import operator
 import numpy as np
 
 from .._binding.arrays import KERAS_NAMES, dtype_number
+from .._models.assets import build_config_of
 from .._models.configured import Configured
 from .._binding.described import Described, plain, snake_case, unique_name
 from .._tensors.extents import extents_of
@@ -206,7 +207,13 @@ class Traces:
             weight.__init__(known._address, self, weight.dtype)
         known = set()
         self._adopt_attributes(known, owner)
-        self._build_once(self._traced_shapes(), {})
+        config = build_config_of(self)
+        if config is None:
+            self._build_once(self._traced_shapes(), {})
+        else:
+            with _building(self):
+                self.build_from_config(config)
+            self._is_built = True
         self._adopt_attributes(known, owner)    # those made in build
 
     def _adopt_attributes(self, known, owner):

@@ -14,8 +14,6 @@ HINTS = {
     "KerasTensor.squeeze": "cornu.ops.squeeze",
     "Layer.quantize": "dtype=\"int8_from_float32\" when the layer is made",
     "Layer.path": "layer.name; weights have a path",
-    "Layer.save_own_variables": "model.save_weights",
-    "Layer.load_own_variables": "model.load_weights",
     "Model.make_train_function": "model.train_on_batch",
     "Model.make_test_function": "model.test_on_batch",
     "Model.make_predict_function": "model.predict_on_batch",
