@@ -130,6 +130,7 @@ void cornu_explanation_free(CornuExplanation *e)
     cornu_model_free(e->subject.model);
     cornu_device_close(e->own_device);
     cornu__release(e->here_s);
+    cornu__release(e->events);
     cornu__release(e->plan);
     free(e->compiled);
     cornu__release(e);

@@ -82,6 +82,7 @@ struct CornuExplanation {
      * has no profiler. 0 runs: nothing ran.
      * A step that several threads run for a shard each counts as their time / the threads. */
     double    *here_s;               /* by step */
+    CornuStepEvent *events;          /* of that run, by step and thread; NULL: nothing ran */
     double     wall_s;               /* of the run */
     int        runs;
     CornuClock clock;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../formats/json_internal.h"
 #include "explain_internal.h"
 
 /* The kernels that declined before the one of step i, with their reasons. */
@@ -19,12 +20,24 @@ static json_t *describe_declined(const CornuExplanation *e, int i)
     return list;
 }
 
+/* "f32 (8, 28, 28, 1)" each. */
+static json_t *describe_types(const CornuType *types, int count)
+{
+    json_t   *list = json_array();
+    CornuText text;
+    for (int i = 0; i < count; i++)
+        list = cornu__json_append(list, json_string(cornu_type_print(&text, types[i])));
+    return list;
+}
+
 static json_t *describe_step(const CornuExplanation *e, int i)
 {
     const CornuExecutableStep *step = &e->steps[i];
-    json_t *ops = json_pack("{s:s, s:s, s:s, s:s, s:o, s:b, s:I, s:I, s:I, s:o}",
+    json_t *ops = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:b, s:I, s:I, s:I, s:o}",
                             "layer", step->scope, "name", step->name, "kind", step->kind,
                             "kernel", step->kernel, "declined", describe_declined(e, i),
+                            "in", describe_types(step->in, step->in_count), "out",
+                            describe_types(step->out, step->out_count),
                             "per_shard", (int)step->per_shard, "flops", (json_int_t)step->flops,
                             "bytes_read", (json_int_t)step->bytes_read,
                             "bytes_written", (json_int_t)step->bytes_written, "measured",

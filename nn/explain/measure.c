@@ -136,6 +136,9 @@ static CornuStatus measure(CornuExplanation *e, Data *data, CornuStepEvent *even
     cornu_executable_shares(e->executable, median->events, e->here_s);
     e->wall_s = median->wall_s;
     e->clock = median->events->clock;
+    e->events = cornu__allocate((size_t)count, sizeof *e->events);
+    if (!e->events) return CORNU_ERR_MEMORY;
+    memcpy(e->events, median->events, (size_t)count * sizeof *e->events);
     return CORNU_OK;
 }
 

@@ -1,5 +1,6 @@
 /* What a step is on a device: nn/pages/explain_page.c writes its data, which are those of
- * `cornu explain --json`, and the TPU's figures. mxu.js shows a product within the MXU. */
+ * `cornu explain --json`, the TPU's figures, and what each thread did. timeline.js shows the step,
+ * mxu.js a product within the MXU. */
 
 const all = data.explanation, profile = data.profile;
 const steps = all.steps.map((step, index) => ({ ...step, index }));
@@ -37,100 +38,6 @@ function head() {
                        + `${all.policy}`), element("div", { class: "tiles" }, ...tiles));
 }
 
-/* ---- Timeline ---- */
-
-/* Lanes of bars over one axis of time, counted from `begin`, where the view begins, too. lanes:
- * [{name, bars: [{from, to, step, title}]}]. */
-function timeline({ title, note, lanes, begin, onStep }) {
-    const width = 1180, left = 70, lane = 30, top = 26, height = top + lanes.length * lane + 24;
-    const end = Math.max(...lanes.flatMap(one => one.bars.map(bar => bar.to)));
-    const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "img",
-                                 "aria-label": `${title}: ${seconds(end)}. Plus and minus zoom, `
-                                     + "the arrow keys move." });
-    const caption = element("figcaption", { "aria-live": "polite" }, note);
-    let from = begin, to = end;
-    const across = time => left + (width - left - 8) * (time - from) / (to - from);
-    const draw = () => {
-        svg.replaceChildren(element("text", { x: left, y: 15, class: "title" }, title));
-        for (const at of ticks(from - begin, to - begin, 8).map(tick => tick + begin))
-            svg.append(element("line", { x1: across(at), x2: across(at), y1: top,
-                                         y2: height - 22, class: "grid" }),
-                       element("text", { x: across(at), y: height - 8, "text-anchor": "middle" },
-                               (at < begin ? "−" : "") + seconds(Math.abs(at - begin))));
-        lanes.forEach((one, i) => {
-            const y = top + i * lane;
-            svg.append(element("text", { x: left - 8, y: y + lane / 2 + 4, "text-anchor": "end" },
-                               one.name));
-            for (const bar of one.bars) {
-                const x = Math.max(left, across(bar.from));
-                const right = Math.min(width - 8, across(bar.to));
-                if (right - x <= 0.05) continue;
-                const drawn = element("rect", { x, y: y + 3, width: right - x, height: lane - 6,
-                                                class: bar.bound ? "bar bound" : "bar" });
-                drawn.addEventListener("pointerenter", () => { caption.textContent = bar.title; });
-                if (bar.step) drawn.addEventListener("click", () => onStep(bar.step));
-                svg.append(drawn);
-            }
-        });
-    };
-    const move = (centre, factor, shift) => {
-        const span = Math.min(end, Math.max(end / 1e5, (to - from) * factor));
-        from = Math.min(end - span, Math.max(0, centre - (centre - from) * span / (to - from)
-                                                + shift * span));
-        to = from + span;
-        draw();
-    };
-    svg.addEventListener("wheel", event => {
-        event.preventDefault();
-        const box = svg.getBoundingClientRect();
-        const at = (event.clientX - box.left) / box.width * width;
-        move(from + (to - from) * (at - left) / (width - left - 8),
-             event.deltaY < 0 ? 0.8 : 1.25, 0);
-    }, { passive: false });
-    svg.addEventListener("keydown", event => {
-        const keys = { "+": [0.5, 0], "-": [2, 0], ArrowLeft: [1, -0.2], ArrowRight: [1, 0.2] };
-        if (!keys[event.key]) return;
-        event.preventDefault();
-        move((from + to) / 2, ...keys[event.key]);
-    });
-    draw();
-    return element("figure", {}, svg, caption);
-}
-
-/* The lanes of a step as modelled: instructions run one after the other, their units at a time. */
-function modelledLanes() {
-    const units = [["MXU", "mxu"], ["vector", "vector"], ["HBM", "hbm"], ["links", "links"]];
-    const lanes = units.map(([name, unit]) => ({ name, unit, bars: [] }));
-    let at = own.dispatch_s;
-    for (const step of steps) {
-        for (const one of lanes) {
-            const busy = step.modelled[one.unit + "_s"];
-            if (busy > 0)
-                one.bars.push({ from: at, to: at + busy, step,
-                                bound: step.modelled.bound === one.unit,
-                                title: `${called(step)}: ${one.name} ${seconds(busy)}, `
-                                    + `bound by ${step.modelled.bound}; modelled` });
-        }
-        at += step.modelled.seconds;
-    }
-    return [{ name: "host", bars: [{ from: 0, to: own.dispatch_s,
-                                     title: `dispatch ${seconds(own.dispatch_s)}; modelled` }] },
-            { name: "infeed", bars: [{ from: own.dispatch_s, to: own.dispatch_s + own.infeed_s,
-                                       title: `next batch ${seconds(own.infeed_s)}; modelled` }] },
-            ...lanes].filter(one => one.bars.length);
-}
-
-function measuredLanes() {
-    let at = 0;
-    return [{ name: "threads", bars: steps.map(step => {
-        const from = at;
-        at += step.measured.seconds;
-        return { from, to: at, step, bound: true,
-                 title: `${called(step)}: ${seconds(step.measured.seconds)}`
-                     + `${step.kernel ? ", " + step.kernel : ""}; measured` };
-    }) }];
-}
-
 /* ---- Roofline ---- */
 
 /* Every instruction with products: FLOP/s over FLOP per byte of HBM, as modelled, on axes of powers
@@ -141,7 +48,7 @@ function roofline(onStep) {
                         y: 2 * step.modelled.useful_macs * step.modelled.passes
                             / step.modelled.seconds }));
     if (!points.length) return null;
-    const width = 560, height = 340, left = 62, top = 28, right = 16, bottom = 40;
+    const width = 560, height = 340, left = 62, top = 28, right = 34, bottom = 40;
     const knee = profile.flops_s / profile.hbm_bytes_s;
     const logs = list => list.map(Math.log10);
     const xs = [Math.floor(Math.min(...logs([knee / 10, ...points.map(p => p.x)]))),
@@ -218,15 +125,18 @@ function draw() {
     const onStep = step => { if (mxu && mxu.choose(step)) mxu.node.scrollIntoView(); };
     const lines = [];
     if (own)
-        lines.push(timeline({ title: "One step on a replica, modelled", lanes: modelledLanes(),
-            begin: own.dispatch_s, onStep, note: "Dark bars are the unit that an instruction waits "
-                + "for. Point at one; the wheel or + and - zoom. The host's dispatch, "
+        lines.push(timeline({ title: "One step on a replica", kind: "modelled",
+            lanes: modelledLanes(), begin: own.dispatch_s, onStep,
+            note: "Dark bars are the unit that an instruction waits for. Point at one, or go from "
+                + "bar to bar by the arrow keys; the wheel, + and - zoom. The host's dispatch, "
                 + `${seconds(own.dispatch_s)}, comes before.` }));
-    if (all.measured && steps.every(step => step.measured))
-        lines.push(timeline({ title: `The same step on this machine, measured (${all.kind})`,
-            lanes: measuredLanes(), begin: 0, onStep,
-            note: "All threads work on an instruction together." }));
+    if (data.threads)
+        lines.push(timeline({ title: "The same step on this machine",
+            kind: `measured (${all.kind})`, lanes: measuredLanes(), begin: 0, onStep,
+            note: "A lane for each thread, in the median of the runs that were measured." }));
     page.replaceChildren(...[head(), lines.length ? section("The step", null, ...lines) : null,
-        own ? roofline(onStep) : null, mxu?.node ?? null, advice(), instructions()]
+        own ? roofline(onStep) : null, mxu?.node ?? null, advice(), instructions(),
+        kinds(...own ? ["modelled", "published"] : [], ...all.measured ? ["measured"] : [],
+              "counted")]
         .filter(part => part));
 }

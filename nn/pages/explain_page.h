@@ -5,7 +5,7 @@
  *     CornuStatus status = cornu_explanation_save_page(explanation, "tpu.html");
  *
  * The page has a timeline of the step, with a lane for each unit of an emulated TPU as modelled and
- * one for this machine as measured; a roofline with every product of the step; and, of a product
+ * for each thread of this machine as measured; a roofline with every product; and, of a product
  * that is chosen there, how its tiles of weights and rows of activations pass through the MXU,
  * cycle by cycle, with the counters of the model (device/tpu/model.h). Its numbers are those of
  * cornu_explanation_to_json.

@@ -47,6 +47,11 @@ class Explain(unittest.TestCase):
         self.assertEqual(sum(page["placed"].values()), len(page["ops"]))
         self.assertEqual(page["placed"]["refused"], 0)
         self.assertGreater(page["measured"]["step_s"], 0)
+        hidden = next(step for step in page["steps"]
+                      if step["layer"] == "hidden" and step["modelled"]["product"][0])
+        self.assertEqual(hidden["modelled"]["product"], [1, 8, 64, 100])
+        self.assertIn("bf16 (8, 64)", hidden["in"])
+        self.assertIn("bf16 (8, 100)", hidden["out"])
         self.assertEqual([row["profile"] for row in page["modelled"]], ["v3-8"])
         self.assertIn("To fit better:\n- ", text)
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
