@@ -3,21 +3,32 @@
  * all that it reads, edges over several rows bent at their places in the rows between, and rows
  * ordered by the means of their neighbours' places. */
 
-/* The rows of nodes 0 … count - 1, from the top, for edges [[from, to], …] without circles: lists
- * of {node, up, down, x}, node -1 for the bends of long edges; up and down are neighbours. */
-function layeredRows(count, edges) {
+/* How deep each of `count` nodes is: below all that it reads. Layers that are called again may read
+ * what reads them; then the first of those that are left goes on, though not all that it reads has
+ * a place. */
+function depths(count, edges) {
     const depth = Array(count).fill(0), after = Array.from({ length: count }, () => []);
-    const waits = Array(count).fill(0);
+    const waits = Array(count).fill(0), left = new Set(depth.keys());
     for (const [from, to] of edges) { after[from].push(to); waits[to]++; }
-    const ready = depth.map((_, node) => node).filter(node => waits[node] === 0);
-    for (let node; (node = ready.shift()) !== undefined;)
+    const ready = [...left].filter(node => waits[node] === 0);
+    while (left.size) {
+        const node = ready.length ? ready.shift() : Math.min(...left);
+        if (!left.delete(node)) continue;
         for (const to of after[node]) {
-            depth[to] = Math.max(depth[to], depth[node] + 1);
+            if (left.has(to)) depth[to] = Math.max(depth[to], depth[node] + 1);
             if (--waits[to] === 0) ready.push(to);
         }
+    }
+    return depth;
+}
+
+/* Rows from the top: lists of {node, up, down, x}, node -1 for the bends of long edges; up and down
+ * are neighbours. And the places of the nodes. */
+function layeredRows(count, edges) {
+    const depth = depths(count, edges);
     const rows = Array.from({ length: Math.max(...depth) + 1 }, () => []);
-    const places = depth.map((at, node) => ({ node, up: [], down: [], x: 0 }));
-    places.forEach((place, node) => rows[depth[node]].push(place));
+    const places = depth.map((row, node) => ({ node, row, up: [], down: [], x: 0 }));
+    for (const place of places) rows[place.row].push(place);
     for (const [from, to] of edges) {
         let last = places[from];
         for (let at = depth[from] + 1; at <= depth[to]; at++) {
@@ -28,7 +39,7 @@ function layeredRows(count, edges) {
             last = next;
         }
     }
-    return rows;
+    return { rows, places };
 }
 
 /* Orders each row by the mean place of its neighbours above, then below, and so on; then gives each
@@ -61,11 +72,12 @@ function modelGraph({ layers, edges }) {
     const own = layers.map((layer, index) => ({ ...layer, index })).filter(one => !one.depth);
     const number = new Map(own.map((layer, i) => [layer.index, i]));
     if (!edges.length) return null;
-    const rows = layeredRows(own.length, edges.map(edge => edge.map(end => number.get(end))));
+    const links = edges.map(ends => ends.map(end => number.get(end)));
+    const { rows, places } = layeredRows(own.length, links);
     orderRows(rows);
     const boxWidth = 190, boxHeight = 40, stepX = 206, stepY = 66, edge = 10;
     const xs = rows.flat().map(place => place.x);
-    const least = Math.min(...xs) - 0.5, width = (Math.max(...xs) + 0.5 - least) * stepX;
+    const least = Math.min(...xs) - 0.5, width = (Math.max(...xs) + 0.6 - least) * stepX;
     const height = rows.length * stepY - (stepY - boxHeight) + 2 * edge;
     const across = place => (place.x - least) * stepX, down = at => edge + at * stepY;
     const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
@@ -92,6 +104,14 @@ function modelGraph({ layers, edges }) {
             element("text", { x, y: y + 32, "text-anchor": "middle" },
                     cut(`${layer.class} ${layer.output}`))));
     }));
+    for (const [from, to] of links.map(ends => ends.map(node => places[node]))) {
+        if (from.row < to.row) continue;   /* of a layer that is called again: on its right */
+        const right = boxWidth / 2, out = right + 28;
+        const y = down(from.row) + boxHeight * 0.75, end = down(to.row) + boxHeight * 0.25;
+        lines.append(element("path", { class: "again", d: `M${across(from) + right} ${y}C`
+            + `${across(from) + out} ${y} ${across(to) + out} ${end} ${across(to) + right} ${end}`
+            + "m5 -3l-5 3l5 3" }));
+    }
     svg.append(lines, boxes);
     return scroller("The model's graph", { class: "graphs" }, svg);
 }

@@ -1,7 +1,7 @@
 # The page of a report in a browser: headless Chromium, if it is installed.
 . tests/browser.sh
 . tests/checks.sh
-[ -n "$browser" ] || skip_all 8 "no browser: make deps-browser"
+[ -n "$browser" ] || skip_all 9 "no browser: make deps-browser"
 
 "$programs/cornu" train mnist_convnet --data synthetic --limit 300 --epochs 2 --seed 3 --verbose 0 \
     --report report.html --history run.json >out 2>err || { cat err; exit 1; }
@@ -71,7 +71,16 @@ graph() {
     layers=$("$programs/cornu" summary resnet20 | grep -c '^│ [a-z]')
     [ "$layers" -gt 60 ] && grep -q "boxes [6-9][0-9], over false, up 0, edges 0" dom
 }
+
+# A layer that is called again reads what reads it: the graph still has all of its edges.
+circle() {
+    sed 's/"edges":\[/&[3,1],[2,2],/' graph.html > circle.html
+    shown circle.html 'document.body.append("again "
+        + document.querySelectorAll(".graph path.again").length + ", boxes "
+        + document.querySelectorAll(".graph rect").length);' && grep -q 'again 2, boxes 72' dom
+}
 check "the graph has the model's layers, from top to bottom" graph
+check "calls of a layer again are drawn" circle
 
 # Every section with numbers, and every number of the head, says of which kind it is.
 marked='const bare = [...document.querySelectorAll("section, .tile")].filter(one =>
