@@ -14,14 +14,17 @@ static CornuStatus evaluate(const Options *options, CornuModel *model, const Dat
                                    .batch_size = objective_batch(options, model, 32),
                                    .results = results,
                                    .verbose = CORNU_SILENT };
-    memcpy(config.xs, data_test_x(data), sizeof config.xs);
-    memcpy(config.ys, data_test_y(data), sizeof config.ys);
+    config.data = data->rows;
+    if (!data->rows) {
+        memcpy(config.xs, data_test_x(data), sizeof config.xs);
+        memcpy(config.ys, data_test_y(data), sizeof config.ys);
+    }
     printf("%s\n", data->about);
     if (cornu_model_metric_count(model) > (int)(sizeof results / sizeof *results))
         return cornu_error_set(CORNU_ERR_UNSUPPORTED, "%d metrics are too many",
                                cornu_model_metric_count(model));
     if (cornu_evaluate_from(&config)) return cornu_error_status();
-    printf("On %lld rows%s%s:\n", (long long)config.xs[0].type.shape.extent[0],
+    printf("On %lld rows%s%s:\n", (long long)(data->rows ? data_count(data) : config.xs[0].type.shape.extent[0]),
            data->test_x[0].data ? " for testing" : "", data->synthetic ? ", SYNTHETIC" : "");
     for (int i = 0; i < cornu_model_metric_count(model); i++)
         printf("%s: %.6g\n", cornu_model_metric_name(model, i), results[i]);
@@ -54,7 +57,7 @@ int command_evaluate(int argc, char **argv)
     CornuModel  *model = device ? objective_model(&objective, &options, &subject, device) : NULL;
     if (!status)
         status =
-            model ? data_load(&data, &options, &flags, model, DATA_LABELS) : cornu_error_status();
+            model ? data_load(&data, &options, &flags, model, DATA_ROWS) : cornu_error_status();
     if (!status)
         status = objective_logits(&objective, &options, model, device, data_test_x(&data));
     if (!status) status = evaluate(&options, model, &data);

@@ -16,10 +16,16 @@ static CornuHistory *fit(const Options *options, const TrainFlags *flags, CornuM
         .steps_per_epoch = options->steps_per_epoch, .verbose = options->verbose,
         .validation_split = split ? flags->validation_split : 0.0,
         .callbacks = { SESSION_CALLBACKS(options) } };
-    memcpy(config.xs, data->x, sizeof config.xs);
-    memcpy(config.ys, data->y, sizeof config.ys);
-    if (!split) memcpy(config.validation_data.xs, data->test_x, sizeof data->test_x);
-    if (!split) memcpy(config.validation_data.ys, data->test_y, sizeof data->test_y);
+    config.data = data->rows;
+    if (!split) config.validation_data.data = data->test_rows;
+    if (!data->rows) {
+        memcpy(config.xs, data->x, sizeof config.xs);
+        memcpy(config.ys, data->y, sizeof config.ys);
+    }
+    if (!split && !data->rows) {
+        memcpy(config.validation_data.xs, data->test_x, sizeof data->test_x);
+        memcpy(config.validation_data.ys, data->test_y, sizeof data->test_y);
+    }
     return cornu_fit_from(&config);
 }
 
@@ -29,10 +35,11 @@ static CornuStatus record(const Options *options, CornuModel *model, const Cornu
 {
     const bool           tested = data->test_x[0].data;
     const int            last = cornu_history_epochs(history) - 1;
-    const CornuTrainTest about = {
+    CornuTrainTest       about = {
         .name = data->name, .things = "rows", .synthetic = data->synthetic,
         .train_x.type = data->x[0].type,
         .test_x.type = tested ? data->test_x[0].type : cornu_type(CORNU_U8, 0) };
+    about.train_x.type.shape.extent[0] = data_count(data);
     const double test[2] = { tested ? cornu_history_get(history, "val_loss", last) : NAN,
                              tested ? cornu_history_get(history, "val_accuracy", last) : NAN };
     return session_record(options, model, history, &about, test);
@@ -68,7 +75,7 @@ CornuStatus train_own(Options *options, const TrainFlags *flags, const Subject *
         options->batch_size =
             objective_batch(options, model, reference ? reference->batch_size : 32);
     CornuStatus  status = model ? train_check_remat(flags, model) : cornu_error_status();
-    if (!status) status = data_load(&data, options, &flags->data, model, DATA_LABELS);
+    if (!status) status = data_load(&data, options, &flags->data, model, DATA_ROWS);
     if (!status) status = objective_logits(&objective, options, model, device, data.x);
     if (!status) status = train(options, flags, model, &data);
     cornu_model_free(model);

@@ -163,6 +163,25 @@ check "what is no quantized file cannot be of 8 bits" fails 1 'a.safetensors' co
 
 check "training on arrays" says 'loss: ' train a.safetensors --x x.npy --y y.npy --verbose 2 \
     --loss sparse_categorical_crossentropy --metrics accuracy --epochs 2 --save trained.safetensors
+# 314 MB of zeros, of which the file system has none.
+few_pages() {
+    python3 - "$programs/cornu" >out 2>err <<'END'
+import resource, subprocess, sys
+for name, dtype, shape, size in (("zeros.npy", "<f4", "(100000, 28, 28, 1)", 313600000),
+                                 ("zero.npy", "<i4", "(100000,)", 400000)):
+    text = ("{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (dtype, shape)).ljust(117)
+    with open(name, "wb") as file:
+        file.write(b"\x93NUMPY\x01\0\x76\0" + text.encode() + b"\n")
+        file.truncate(128 + size)
+subprocess.run([sys.argv[1], "train", "a.safetensors", "--x", "zeros.npy", "--y", "zero.npy",
+                "--loss", "sparse_categorical_crossentropy", "--steps-per-epoch", "2"], check=True)
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+print(peak, "kB")
+sys.exit(peak > 150000)
+END
+}
+check "on files that are larger than memory" few_pages
+rm -f zeros.npy
 check "evaluating what was trained" says '^accuracy: ' evaluate trained.safetensors --x both.npz \
     --loss sparse_categorical_crossentropy --metrics accuracy
 check "predictions as a file" cornu predict trained.safetensors --x both.npz:x --save p.npz
@@ -260,7 +279,7 @@ check "labels beyond the classes" refuses \
 check "class numbers for a loss of vectors" refuses \
     'classes.npy: the labels are i32 (8,), expected (None, 3) for categorical_crossentropy' \
     train three.json --x a.npy --y classes.npy --loss categorical_crossentropy
-check "fewer labels than rows" refuses 'y.npy: 8 rows of data and 64 of labels' \
+check "fewer labels than rows" refuses 'y.npy: i32 (64,) has 64 rows, expected 8 like the first one' \
     train three.json --x a.npy --y y.npy $crossentropy
 check "labels that are missing" refuses 'expected --y FILE, the labels of --x a.npy' \
     evaluate three.json --x a.npy $crossentropy

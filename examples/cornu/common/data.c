@@ -32,6 +32,8 @@ void data_free(Data *data)
     cornu_train_test_free(data->set);
     cornu_table_free(data->table);
     cornu_dataset_free(data->folder);
+    cornu_dataset_free(data->rows);
+    cornu_dataset_free(data->test_rows);
     *data = (Data){ .set = NULL };
 }
 
@@ -67,6 +69,11 @@ const CornuArray *data_test_y(const Data *data)
     return data->test_x[0].data ? data->test_y : data->y;
 }
 
+int64_t data_count(const Data *data)
+{
+    return data->rows ? cornu_dataset_count(data->rows) : data->x[0].type.shape.extent[0];
+}
+
 /* Flags that nothing would read. */
 static CornuStatus check_flags(const Options *options, const DataFlags *flags)
 {
@@ -97,7 +104,7 @@ static CornuStatus load(Data *data, const Options *options, const DataFlags *fla
         return cornu_error_set(CORNU_ERR_ARGUMENT,
                                "expected --x FILE%s, or --data with a set (mnist), "
                                "a folder of pictures, a .csv, .npz or text file",
-                               need == DATA_LABELS ? " and --y FILE" : "");
+                               need == DATA_INPUTS ? "" : " and --y FILE");
     data->name = what;
     switch (data_kind(what)) {
     case DATA_SET:
@@ -134,15 +141,24 @@ CornuStatus data_load(Data *data, const Options *options, const DataFlags *flags
 {
     *data = (Data){ .set = NULL };
     CornuStatus status = check_flags(options, flags);
-    if (!status && need == DATA_LABELS && cornu_model_is_function(model))
+    if (!status && need != DATA_INPUTS && cornu_model_is_function(model))
         status = cornu_error_set(CORNU_ERR_UNSUPPORTED, "%s is a function of whole arrays, not of "
                                  "rows: only cornu predict runs it", cornu_model_name(model));
     if (!status) status = load(data, options, flags, model, need);
-    if (!status && options->limit) {
+    if (!status && options->limit && data->rows) {
+        data->rows = cornu_dataset_take(data->rows, options->limit);
+        if (data->test_rows) data->test_rows = cornu_dataset_take(data->test_rows, options->limit);
+        if (!data->rows) status = cornu_error_status();
+    } else if (!status && options->limit) {
         limit(data->x, DATA_MOST, options->limit), limit(data->y, DATA_MOST, options->limit);
         limit(data->test_x, DATA_MOST, options->limit);
         limit(data->test_y, DATA_MOST, options->limit);
     }
-    if (!status && need == DATA_LABELS) status = data_label_form(data, model);
+    const int inputs = cornu_model_input_count(model);
+    if (!status && data->rows)
+        status = data_rows_sample(data, data->rows, inputs, data->x, data->y);
+    if (!status && data->test_rows)
+        status = data_rows_sample(data, data->test_rows, inputs, data->test_x, data->test_y);
+    if (!status && need != DATA_INPUTS) status = data_label_form(data, model);
     return status ? status : data_check(data, model, need);
 }

@@ -71,6 +71,9 @@ typedef struct {
     bool               random;         /* numbers without meaning: times count, scores do not */
     CornuArray         x[DATA_MOST], y[DATA_MOST];
     CornuArray         test_x[DATA_MOST], test_y[DATA_MOST];   /* .data NULL: there are none */
+    /* Rows that may stay in their files, with a component for each input and output, in place of
+     * the arrays, which have the first ones alone then; NULL: the arrays are all of them. */
+    CornuDataset      *rows, *test_rows;
     int64_t            classes;        /* 0: unknown */
     const char *const *class_names;    /* or NULL */
     bool               pictures;       /* of any size, resized for the model */
@@ -87,8 +90,8 @@ typedef struct {
     int             owned_count;
 } Data;
 
-/* What is loaded: inputs alone; also labels. */
-typedef enum { DATA_INPUTS, DATA_LABELS } DataNeed;
+/* What is loaded: inputs alone; also labels; these, but rows may stay in their files. */
+typedef enum { DATA_INPUTS, DATA_LABELS, DATA_ROWS } DataNeed;
 
 /* Loads what --x or --data and --limit name, in the shapes of the model, which is built, and with
  * labels as its losses take them. Messages name both shapes, a label that is not a class, and the
@@ -150,6 +153,26 @@ CornuStatus data_from_folder(Data *data, const Options *options, const DataFlags
                              const CornuModel *model);
 CornuStatus data_from_text(Data *data, const Options *options, const DataFlags *flags,
                            const CornuModel *model);
+
+/* The number of rows, of arrays or in files. */
+int64_t data_count(const Data *data);
+
+/* Of files, "x.npy", "x.npz" or "x.npz:NAME", of which an archive has an array usual[i] or only
+ * one, the rows as a data set: few of them in memory, many in the files. NULL with an error. */
+CornuDataset *data_rows_open(char *const *files, const char *const *usual, int count);
+
+/* Copies their first rows, as many as a message or a look at them needs, to x and y. */
+CornuStatus data_rows_sample(Data *data, CornuDataset *rows, int inputs, CornuArray *x,
+                             CornuArray *y);
+
+/* Calls a function for blocks of `size` rows, each the arrays of the components from row `first`
+ * on, until it sets *more to false. */
+typedef CornuStatus DataRowsFunction(void *context, const CornuArray *arrays, int64_t first,
+                                     bool *more);
+CornuStatus data_rows_each(CornuDataset *rows, int64_t size, DataRowsFunction *function,
+                           void *context);
+/* So many rows that a block is worth reading and takes little memory. */
+int64_t     data_rows_block(const CornuDataset *rows);
 
 /* Memory that data_free frees. NULL: there is none, which is an error. */
 void *data_own(Data *data, size_t bytes);

@@ -75,8 +75,15 @@ static CornuStatus wrong_name(const Side *side, const char *given)
                           strchr(side->flag, 'x') ? "input" : "output", names);
 }
 
-/* One archive with all of them by their names, or a file for each. */
-static CornuStatus load_side(Data *data, const Side *side, const OptionTexts *given, CornuArray *to)
+/* What an array is called in an archive that has several. */
+static const char *usual_name(const Side *side, int place)
+{
+    return side->count > 1 ? side->names[place] : strchr(side->flag, 'x') ? "x" : "y";
+}
+
+/* The file of each of a side: one archive with all of them by their names, or a file for each. */
+static CornuStatus find_files(const Side *side, const OptionTexts *given, char **files,
+                              const char **usual)
 {
     const bool whole = given->count == 1 && side->count > 1 && !strchr(given->text[0], '=') &&
                        strstr(given->text[0], ".npz");
@@ -85,15 +92,37 @@ static CornuStatus load_side(Data *data, const Side *side, const OptionTexts *gi
         const char *file = given->text[whole ? 0 : i];
         const int   place = whole ? i : place_of(side, file, i, &file);
         if (place < 0) return wrong_name(side, given->text[i]);
-        Loaded     *loaded = next_file(data);
-        if (to[place].data)
+        if (files[place])
             return options_refuse("--%s %s: %s has a file already", side->flag,
                                   given->text[i], side->names[place]);
-        const char *usual = side->count > 1           ? side->names[place]
-                            : strchr(side->flag, 'x') ? "x"
-                                                      : "y";
-        if (arrays_load(loaded, file, usual)) return cornu_error_status();
-        to[place] = loaded->array;
+        files[place] = (char *)file;
+        usual[place] = usual_name(side, place);
+    }
+    return CORNU_OK;
+}
+
+/* The rows of both sides, which stay in their files. */
+static CornuStatus open_rows(const Side *x, const OptionTexts *given, const Side *y,
+                             const OptionTexts *labels, CornuDataset **rows)
+{
+    char       *files[2 * DATA_MOST] = { NULL };
+    const char *usual[2 * DATA_MOST];
+    if (find_files(x, given, files, usual) ||
+        find_files(y, labels, files + x->count, usual + x->count))
+        return cornu_error_status();
+    *rows = data_rows_open(files, usual, x->count + y->count);
+    return *rows ? CORNU_OK : cornu_error_status();
+}
+
+static CornuStatus load_side(Data *data, const Side *side, const OptionTexts *given, CornuArray *to)
+{
+    char       *files[DATA_MOST] = { NULL };
+    const char *usual[DATA_MOST];
+    if (find_files(side, given, files, usual)) return cornu_error_status();
+    for (int i = 0; i < side->count; i++) {
+        Loaded *loaded = next_file(data);
+        if (arrays_load(loaded, files[i], usual[i])) return cornu_error_status();
+        to[i] = loaded->array;
     }
     return CORNU_OK;
 }
@@ -107,7 +136,7 @@ CornuStatus data_from_arrays(Data *data, const DataFlags *flags, const CornuMode
     data->name = flags->x.text[0];
     data->labels = labels->text[0];
     snprintf(data->about, sizeof data->about, "%s", data->name);
-    if (load_side(data, &x, &flags->x, data->x)) return cornu_error_status();
+    if (need != DATA_ROWS && load_side(data, &x, &flags->x, data->x)) return cornu_error_status();
     if (need == DATA_INPUTS)
         return flags->y.count ? load_side(data, &y, &flags->y, data->y) : CORNU_OK;
     if (!flags->y.count && !(flags->x.count == 1 && strstr(flags->x.text[0], ".npz")))
@@ -115,6 +144,11 @@ CornuStatus data_from_arrays(Data *data, const DataFlags *flags, const CornuMode
                                flags->x.text[0]);
     if (!flags->test_x.count != !flags->test_y.count)
         return options_refuse("--test-x and --test-y go together");
+    if (need == DATA_ROWS) {
+        if (open_rows(&x, &flags->x, &y, labels, &data->rows)) return cornu_error_status();
+        return !flags->test_x.count ? CORNU_OK : open_rows(&test_x, &flags->test_x, &test_y,
+                                                           &flags->test_y, &data->test_rows);
+    }
     if (load_side(data, &y, labels, data->y)) return cornu_error_status();
     if (!flags->test_x.count) return CORNU_OK;
     return load_side(data, &test_x, &flags->test_x, data->test_x)
@@ -163,10 +197,10 @@ CornuStatus data_from_archive(Data *data, const char *path, const CornuModel *mo
         const bool  one = y.count == 1;
         const char *names[] = { y.names[i], one ? "y" : NULL, "y_train", NULL };
         data->y[i] = find(loaded->file, names);
-        if (!data->y[i].data && need == DATA_LABELS) return missing(data, path, y.names[i], "y");
+        if (!data->y[i].data && need != DATA_INPUTS) return missing(data, path, y.names[i], "y");
         if (one) data->test_y[i] = find(loaded->file, (const char *const[]){ "y_test", NULL });
     }
-    if (!data->test_x[0].data || (need == DATA_LABELS && !data->test_y[0].data))
+    if (!data->test_x[0].data || (need != DATA_INPUTS && !data->test_y[0].data))
         data->test_x[0].data = data->test_y[0].data = NULL;
     return CORNU_OK;
 }
@@ -183,7 +217,7 @@ static CornuTable *columns_of(const CornuModel *model, DataNeed need)
     const size_t size = strlen(inputs) + strlen(target) + 2;
     char        *both = malloc(size);
     if (both) snprintf(both, size, "%s%s%s", inputs, inputs[strlen(inputs) - 1] == '\n' ? "" : "\n",
-                       need == DATA_LABELS ? target : "");
+                       need != DATA_INPUTS ? target : "");
     CornuTable *columns = both ? cornu_table_schema_parse(both) : NULL;
     free(both);
     return columns;
@@ -194,10 +228,10 @@ static CornuStatus open_table(Data *data, const Options *options, const DataFlag
                               const CornuModel *model, char target[256], DataNeed need)
 {
     CornuTable *like = columns_of(model, need);
-    const int   last = like && need == DATA_LABELS ? cornu_table_columns(like) - 1 : -1;
+    const int   last = like && need != DATA_INPUTS ? cornu_table_columns(like) - 1 : -1;
     snprintf(target, 256, "%s", flags->target ? flags->target
                                 : last >= 0   ? cornu_table_column_name(like, last) : "");
-    if (need == DATA_LABELS && !*target)
+    if (need != DATA_INPUTS && !*target)
         options_refuse("--data %s: expected --target COLUMN, what the model is "
                        "to predict",
                        options->data);
@@ -226,7 +260,7 @@ CornuStatus data_from_table(Data *data, const Options *options, const DataFlags 
     snprintf(data->about, sizeof data->about, "%s: %lld rows of %lld numbers", options->data,
              (long long)data->x[0].type.shape.extent[0],
              (long long)data->x[0].type.shape.extent[1]);
-    if (at < 0 && need == DATA_LABELS)
+    if (at < 0 && need != DATA_INPUTS)
         return cornu_error_set(CORNU_ERR_ARGUMENT, "%s: no column %s", options->data, target);
     if (at < 0) return CORNU_OK;
     if (cornu_table_take(data->table, &data->y[0], .columns = columns,

@@ -48,7 +48,8 @@ CornuStatus data_label_form(Data *data, const CornuModel *model)
 
 /* ---- Checks ---- */
 
-static CornuStatus check_finite(const char *name, const char *what, CornuArray array)
+/* `first`: the number of the first row. */
+static CornuStatus check_finite(const char *name, const char *what, CornuArray array, int64_t first)
 {
     if (!cornu_dtype_is_float(array.type.dtype)) return CORNU_OK;
     const int64_t count = cornu_type_count(array.type), rows = array.type.shape.extent[0];
@@ -58,13 +59,13 @@ static CornuStatus check_finite(const char *name, const char *what, CornuArray a
         if (!isfinite(value))
             return cornu_error_set(
                 CORNU_ERR_VALUE, "%s: %s has %s in row %lld, expected numbers alone", name, what,
-                isnan(value) ? "NaN" : "an infinity", (long long)(i / width));
+                isnan(value) ? "NaN" : "an infinity", (long long)(first + i / width));
     }
     return CORNU_OK;
 }
 
 /* Class numbers below the classes of the last axis. */
-static CornuStatus check_classes(const char *name, CornuArray y, CornuShape out)
+static CornuStatus check_classes(const char *name, CornuArray y, CornuShape out, int64_t first)
 {
     const int64_t classes = out.extent[out.rank - 1], count = cornu_type_count(y.type);
     CornuShape    expected = out;
@@ -83,11 +84,12 @@ static CornuStatus check_classes(const char *name, CornuArray y, CornuShape out)
         if (label != floor(label))
             return cornu_error_set(CORNU_ERR_VALUE, "%s: label %g in row %lld, expected a whole "
                                    "number, the class", name, label,
-                                   (long long)(i / (count / y.type.shape.extent[0])));
+                                   (long long)(first + i / (count / y.type.shape.extent[0])));
         if (label >= (double)classes || label < 0.0)
             return cornu_error_set(CORNU_ERR_VALUE, "%s: label %g in row %lld is not a class of "
                                    "the model's output, whose %lld classes are 0 to %lld", name,
-                                   label, (long long)(i / (count / y.type.shape.extent[0])),
+                                   label,
+                                   (long long)(first + i / (count / y.type.shape.extent[0])),
                                    (long long)classes, (long long)classes - 1);
     }
     return CORNU_OK;
@@ -105,7 +107,7 @@ static bool same_rows(CornuShape y, CornuShape out)
 }
 
 static CornuStatus check_labels(const char *name, const CornuModel *model, int output, CornuArray y,
-                                int64_t rows)
+                                int64_t rows, int64_t first)
 {
     const char      *loss = loss_name(model, output);
     const CornuShape out = cornu_symbol_type(cornu_model_output(model, output)).shape;
@@ -116,7 +118,7 @@ static CornuStatus check_labels(const char *name, const CornuModel *model, int o
                                "%s: %lld rows of data and %lld of labels, expected as "
                                "many",
                                name, (long long)rows, (long long)y.type.shape.extent[0]);
-    if (is_sparse(loss)) return check_classes(name, y, out);
+    if (is_sparse(loss)) return check_classes(name, y, out, first);
     if (same_rows(y.type.shape, out)) return CORNU_OK;
     return cornu_error_set(CORNU_ERR_SHAPE, "%s: the labels are %s, expected %s for %s%s", name,
                            cornu_type_print(&a, y.type), cornu_shape_print(&b, out), loss,
@@ -126,7 +128,7 @@ static CornuStatus check_labels(const char *name, const CornuModel *model, int o
 }
 
 static CornuStatus check_side(const Data *data, const CornuModel *model, const CornuArray *x,
-                              const CornuArray *y, DataNeed need)
+                              const CornuArray *y, DataNeed need, int64_t first)
 {
     const char *name = data->name, *labels = data->labels ? data->labels : name;
     CornuStatus status = CORNU_OK;
@@ -140,18 +142,40 @@ static CornuStatus check_side(const Data *data, const CornuModel *model, const C
                                      name, cornu_model_input_name(model, i),
                                      (long long)x[i].type.shape.extent[0],
                                      (long long)x[0].type.shape.extent[0]);
-        if (!status) status = check_finite(name, cornu_model_input_name(model, i), x[i]);
+        if (!status) status = check_finite(name, cornu_model_input_name(model, i), x[i],
+                                           first);
     }
-    for (int i = 0; i < cornu_model_output_count(model) && need == DATA_LABELS && !status; i++) {
-        status = check_labels(labels, model, i, y[i], x[0].type.shape.extent[0]);
-        if (!status && y[i].data) status = check_finite(labels, "y", y[i]);
+    for (int i = 0; i < cornu_model_output_count(model) && need != DATA_INPUTS && !status; i++) {
+        status = check_labels(labels, model, i, y[i], x[0].type.shape.extent[0], first);
+        if (!status && y[i].data) status = check_finite(labels, "y", y[i], first);
     }
     return status;
 }
 
+typedef struct {
+    const Data       *data;
+    const CornuModel *model;
+} Checked;
+
+static CornuStatus check_block(void *context, const CornuArray *arrays, int64_t first, bool *more)
+{
+    const Checked *checked = context;
+    (void)more;
+    return check_side(checked->data, checked->model, arrays,
+                      arrays + cornu_model_input_count(checked->model), DATA_ROWS, first);
+}
+
+/* All rows: of files, in a pass over them. */
+static CornuStatus check_part(const Data *data, const CornuModel *model, CornuDataset *rows,
+                              const CornuArray *x, const CornuArray *y, DataNeed need)
+{
+    if (!rows) return check_side(data, model, x, y, need, 0);
+    return data_rows_each(rows, data_rows_block(rows), check_block, &(Checked){ data, model });
+}
+
 CornuStatus data_check(const Data *data, const CornuModel *model, DataNeed need)
 {
-    const CornuStatus status = check_side(data, model, data->x, data->y, need);
+    const CornuStatus status = check_part(data, model, data->rows, data->x, data->y, need);
     return status || !data->test_x[0].data
-               ? status : check_side(data, model, data->test_x, data->test_y, need);
+               ? status : check_part(data, model, data->test_rows, data->test_x, data->test_y, need);
 }
