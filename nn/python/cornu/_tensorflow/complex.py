@@ -109,12 +109,13 @@ def frame(signal, frame_length, frame_step, pad_end=False, pad_value=0, axis=-1)
 
 
 def stft(signals, frame_length, frame_step, fft_length=None, window_fn=True, pad_end=False):
-    """window_fn: left out, the periodic window of Hann."""
+    """window_fn: left out, the window of Hann, which TensorFlow has periodic if its length is even."""
     length = int(frame_length)
     fft_length = 1 << math.ceil(math.log2(length)) if fft_length is None else int(fft_length)
     frames = frame(signals, length, frame_step, pad_end)
     if window_fn is True:
-        window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(length) / length)
+        period = max(length - length % 2, 1)
+        window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(length) / period)
         frames = frames * window.astype(np.float32)
     elif window_fn is not None:
         frames = frames * np.asarray(window_fn(length, dtype="float32"))
