@@ -34,7 +34,7 @@ extern "C" {
 
 typedef struct CornuDataset CornuDataset;
 
-enum { CORNU_MAX_COMPONENTS = 96 };
+enum { CORNU_MAX_COMPONENTS = 192 };
 
 /* The rows of arrays, which are copied: element i is row i of each. Every array has rank 1 or more
  * and the same first extent. */

@@ -30,7 +30,7 @@ extern "C" {
 typedef struct CornuModel CornuModel;
 
 /* The maximum number of inputs, and of outputs, of a model. */
-enum { CORNU_MAX_MODEL_TENSORS = 32 };
+enum { CORNU_MAX_MODEL_TENSORS = 64 };
 
 /* What Keras' set_params tells a callback of the training. */
 typedef struct {

@@ -35,8 +35,10 @@ class Program:
         self.model, self.batch, self.x, self.y = model, batch, x, y
 
     def first(self):
-        first = None if self.y is None else self.y[:self.batch]
-        self.model.fit(self.x[:self.batch], first, batch_size=self.batch, verbose=0)
+        x = ([column[:self.batch] for column in self.x] if isinstance(self.x, list)
+             else self.x[:self.batch])
+        y = None if self.y is None else self.y[:self.batch]
+        self.model.fit(x, y, batch_size=self.batch, verbose=0)
 
     def epoch(self):
         self.model.fit(self.x, self.y, batch_size=self.batch, verbose=0, shuffle=False)

@@ -290,6 +290,17 @@ class Building(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "inputs are a, b"):
             model.predict({"a": xs["a"]}, verbose=0)
 
+    def test_a_table_of_many_columns(self):
+        """64 inputs, the most."""
+        columns = [cornu.Input((1,)) for _ in range(64)]
+        model = cornu.Model(columns, L.add(columns))
+        x = [np.full((3, 1), i, np.float32) for i in range(64)]
+        np.testing.assert_array_equal(model.predict(x, verbose=0), np.full((3, 1), 63 * 32))
+        model.compile("sgd", "mse")
+        self.assertEqual(model.evaluate(x, np.full((3, 1), 63 * 32), verbose=0), 0.0)
+        with self.assertRaisesRegex(ValueError, "65 inputs, expected at most 64"):
+            cornu.Model(columns + [cornu.Input((1,))], columns[0])
+
     def test_models_share_layers(self):
         x = cornu.Input((4,))
         h = L.Dense(3, name="hidden")(x)
