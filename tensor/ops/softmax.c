@@ -44,4 +44,19 @@ CornuTensor *cornu_op_sparse_cross_entropy(CornuTensor *logits, CornuTensor *lab
 {
     return cornu__record2(CORNU_OP_SPARSE_CROSS_ENTROPY, logits, labels);
 }
-CornuGradient *const cornu__sparse_cross_entropy_gradient = CORNU_GRADIENT_OF_DECOMPOSITION;
+
+/* d_logits = (softmax(logits) - one_hot(labels)) d */
+static void sparse_cross_entropy_gradient(const CornuRecorded *op, CornuTensor *const *d,
+                                          CornuTensor **d_x)
+{
+    CornuTensor *p = cornu_op_softmax(op->in[0]);
+    if (!p) return;
+    const CornuShape shape = cornu_tensor_shape(p);
+    CornuShape       column = shape;
+    column.extent[column.rank - 1] = 1;
+    CornuTensor *less = cornu_op_subtract(p, cornu_op_constant_like(p, 1.0));
+    CornuTensor *label = cornu_op_one_hot(op->in[1], shape.extent[shape.rank - 1], CORNU_BOOL);
+    CornuTensor *each = cornu_op_broadcast(cornu_op_reshape(d[0], column), shape);
+    d_x[0] = cornu_op_multiply(cornu_op_select(label, less, p), each);
+}
+CornuGradient *const cornu__sparse_cross_entropy_gradient = sparse_cross_entropy_gradient;

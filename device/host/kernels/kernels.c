@@ -51,6 +51,7 @@ CornuKernels cornu__host_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_ATTENTION_GRAD]      = { TRAINS(&cornu__host_attention_grad) },
     [CORNU_OP_SOFTMAX]             = { &cornu__host_softmax },
     [CORNU_OP_LOG_SOFTMAX]         = { &cornu__host_log_softmax },
+    [CORNU_OP_SPARSE_CROSS_ENTROPY] = { TRAINS(&cornu__host_sparse_cross_entropy) },
     [CORNU_OP_REDUCE_SUM]          = { &cornu__host_reduce_sum },
     [CORNU_OP_REDUCE_MAX]          = { &cornu__host_reduce_max },
     [CORNU_OP_ARGMAX]              = { &cornu__host_argmax },

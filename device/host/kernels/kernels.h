@@ -24,6 +24,7 @@ extern const CornuKernel cornu__host_max_pool2d, cornu__host_max_pool2d_grad,
 extern const CornuKernel cornu__host_batch_norm, cornu__host_batch_norm_grad;
 extern const CornuKernel cornu__host_resample;   /* of f32 */
 extern const CornuKernel cornu__host_softmax, cornu__host_log_softmax;
+extern const CornuKernel cornu__host_sparse_cross_entropy;
 
 /* In the device's precision. */
 extern const CornuKernel cornu__host_matmul, cornu__host_matmul_few,

@@ -1,5 +1,6 @@
 /*
- * softmax and log_softmax over the last axis, f32 or bf16 widened to it, in blocks of rows.
+ * softmax and log_softmax over the last axis, and sparse_cross_entropy, f32 or bf16 widened to it,
+ * in blocks of rows. The latter's logarithms stay in the cache: one of each row is its result.
  *
  * Reference: device/ops/softmax.c; tests/device/host/kernels/test_kernels.c compares them.
  * Source: own.
@@ -10,10 +11,11 @@
 #include "../machine/bf16.h"
 #include "../isa/normalize.h"
 #include "kernels.h"
+#include "rows.h"
 
 enum {
     BLOCK = 4096,      /* elements a block holds at least                  */
-    TOGETHER = 1024    /* of bf16, widened at once, unless a row has more  */
+    TOGETHER = 1024    /* in scratch memory at once, unless a row has more */
 };
 
 typedef struct {
@@ -22,7 +24,7 @@ typedef struct {
     int64_t                rows, classes, block_rows;
 } Softmax;
 
-/* Rows that are widened at once. */
+/* Rows in scratch memory. */
 static int64_t rows_together(int64_t classes) { return larger(1, TOGETHER / classes); }
 
 /* Rows of x, replaced by those of y, per thread. */
@@ -61,14 +63,19 @@ static void softmax_block(void *context, int64_t block, int thread)
                                (float *)s->call->out[0] + first * s->classes);
 }
 
-static CornuStatus softmax(const CornuKernelCall *call)
+static Softmax softmax_of(const CornuKernelCall *call)
 {
     const CornuShape shape = call->op.in[0].shape;
     Softmax          s = { call, cornu__normalizes(), 0, shape.extent[shape.rank - 1], 0 };
     s.rows = cornu_shape_count(shape) / s.classes;
-    s.block_rows = (BLOCK + s.classes - 1) / s.classes;
-    cornu__threads_run(call->threads, (s.rows + s.block_rows - 1) / s.block_rows, softmax_block,
-                       &s);
+    s.block_rows = ceil_divide(BLOCK, s.classes);
+    return s;
+}
+
+static CornuStatus softmax(const CornuKernelCall *call)
+{
+    Softmax s = softmax_of(call);
+    cornu__threads_run(call->threads, ceil_divide(s.rows, s.block_rows), softmax_block, &s);
     return CORNU_OK;
 }
 
@@ -79,4 +86,51 @@ const CornuKernel cornu__host_softmax = {
 const CornuKernel cornu__host_log_softmax = {
     .name = "softmax", .declines = cornu__takes_f32_or_bf16,
     .scratch = softmax_scratch, .run = softmax,
+};
+
+/* ---- sparse_cross_entropy: logits (R, C), labels (R), y (R) ---- */
+
+static size_t cross_entropy_scratch(const CornuQuery *q)
+{
+    const CornuShape shape = q->op->in[0].shape;
+    const int64_t    classes = shape.extent[shape.rank - 1];
+    return (size_t)(q->machine.threads * rows_together(classes) * classes) * sizeof(float);
+}
+
+static void cross_entropy_block(void *context, int64_t block, int thread)
+{
+    const Softmax   *s = context;
+    const CornuArray labels = cornu__indices_of(s->call, 1);
+    const bool       narrow = s->call->out_type->dtype == CORNU_BF16;
+    float           *log_p = (float *)s->call->scratch +
+                             thread * rows_together(s->classes) * s->classes;
+    const int64_t end = smaller(s->rows, (block + 1) * s->block_rows);
+    for (int64_t row = block * s->block_rows, rows; row < end; row += rows) {
+        rows = smaller(end - row, rows_together(s->classes));
+        const int64_t at = row * s->classes;
+        const float  *x = (const float *)s->call->in[0] + at;
+        if (narrow) {
+            cornu__bf16()->widen((const uint16_t *)s->call->in[0] + at, rows * s->classes, log_p);
+            x = log_p;
+        }
+        s->normalizes->softmax(x, rows, s->classes, true, log_p);
+        for (int64_t i = 0; i < rows; i++) {
+            const float y = -log_p[i * s->classes + cornu__index_at(labels, row + i)];
+            if (narrow) cornu__bf16()->narrow(&y, 1, (uint16_t *)s->call->out[0] + row + i);
+            else ((float *)s->call->out[0])[row + i] = y;
+        }
+    }
+}
+
+static CornuStatus cross_entropy(const CornuKernelCall *call)
+{
+    Softmax s = softmax_of(call);
+    CORNU__TRY(cornu__indices_check("label", cornu__indices_of(call, 1), s.classes, 0));
+    cornu__threads_run(call->threads, ceil_divide(s.rows, s.block_rows), cross_entropy_block, &s);
+    return CORNU_OK;
+}
+
+const CornuKernel cornu__host_sparse_cross_entropy = {
+    .name = "softmax", .declines = cornu__takes_f32_or_bf16, .scratch = cross_entropy_scratch,
+    .run = cross_entropy,
 };

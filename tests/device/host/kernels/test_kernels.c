@@ -580,6 +580,25 @@ static void test_softmax(void **state)
     }
 }
 
+/* Rows shorter and longer than what is in scratch memory at once, labels of each integer dtype. */
+static void test_sparse_cross_entropy(void **state)
+{
+    (void)state;
+    static const int64_t classes[] = { 1, 2, 10, 31, 200, 1024, 5000 };
+    static const CornuDtype integers[] = { CORNU_U8, CORNU_I32, CORNU_I64 };
+    for (int i = 0; i < case_rounds(30); i++) {
+        const CornuShape shape = cornu_shape(between(1, 40), one_of(classes, 7));
+        Case             c = { .id = CORNU_OP_SPARSE_CROSS_ENTROPY,
+                               .terms = (double)shape.extent[1] };
+        case_add(&c, cornu_type_from(operands, shape));
+        case_add(&c, cornu_type_from(integers[i % 3], cornu_shape(shape.extent[0])));
+        const int last = shape.extent[1] < 256 ? (int)shape.extent[1] - 1 : 255;   /* u8 has these */
+        for (int64_t row = 0; row < shape.extent[0]; row++)
+            cornu_array_set(case_operand(&c, 1), row, between(0, last));
+        case_check_and_free(&c);
+    }
+}
+
 /* ---- Sums ---- */
 
 /* Rows shorter and longer than those summed together, one and several chunks, runs. */
@@ -610,6 +629,7 @@ int main(void)
         cmocka_unit_test_setup(test_depthwise, case_begin),
         cmocka_unit_test_setup(test_batch_norm, case_begin),
         cmocka_unit_test_setup(test_softmax, case_begin),
+        cmocka_unit_test_setup(test_sparse_cross_entropy, case_begin),
     };
     static const struct CMUnitTest tpu[] = {
         cmocka_unit_test_setup(test_matmul, case_begin),
@@ -624,6 +644,7 @@ int main(void)
         cmocka_unit_test_setup(test_depthwise, case_begin),
         cmocka_unit_test_setup(test_batch_norm, case_begin),
         cmocka_unit_test_setup(test_softmax, case_begin),
+        cmocka_unit_test_setup(test_sparse_cross_entropy, case_begin),
         cmocka_unit_test_setup(test_reduce_bf16, case_begin),
     };
     return cases_run(&(CaseTests){ cpu, sizeof cpu / sizeof *cpu, tpu, sizeof tpu / sizeof *tpu,
