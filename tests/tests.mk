@@ -32,6 +32,7 @@
 #   make check-keras-examples ONLY='generative_vae'   programs like Keras' examples, beside Keras
 #   make bench-keras-applications     their times and memory, beside Keras on TensorFlow and JAX
 #   make bench-keras-programs         trainings as users write them, at their sizes, beside the same
+#   make bench-keras-examples         the programs of check-keras-examples: tracing, compiling, steps
 #   make check-serve SECONDS=60       cornu serve with 64 connections, by wrk
 #   make check-faults                 failures of memory, disks, files and processes
 #   make check-mutants T=reduce       puts faults into copies of the code: tests must notice them
@@ -225,10 +226,10 @@ bench-keras-applications:
 	$(again) $(BUILD)/libcornu.so
 	@BUILD=$(BUILD) SIDES='$(SIDES)' $(PYTHON) tests/keras/bench_applications.py $(ONLY)
 
-bench-keras-programs:
+bench-keras-programs bench-keras-examples:
 	$(again) $(BUILD)/libcornu.so
 	@CORNU_LIBRARY=$(abspath $(BUILD)/libcornu.so) PYTHONPATH=nn/python SIDES='$(SIDES)' \
-	    $(PYTHON) tests/keras/bench_programs.py $(ONLY)
+	    $(PYTHON) tests/keras/bench_$(@:bench-keras-%=%).py $(ONLY)
 
 # ONNX' own tests of single nodes, in the package of the Python interpreter.
 check-onnx-nodes:
@@ -285,4 +286,4 @@ bench-peers: $(bench) $(BUILD)/libcornu.so
         check-mutants check-programs check-models check-processes check-processes-bits \
         check-kills check-tpu check-gpu check-keras-cases check-keras-random \
         check-embedded check-keras-applications check-keras-examples check-onnx-nodes check-tflite bench bench-peers \
-        bench-keras-applications bench-keras-programs check-serve check-int8
+        bench-keras-applications bench-keras-programs bench-keras-examples check-serve check-int8

@@ -17,7 +17,8 @@ import time
 
 def answer(prepare, tasks):
     """The process of a side: makes ready by `prepare(side)` and then, for each line on stdin,
-    {"do": name, ...}, calls tasks[name](task) and answers with its time and memory."""
+    {"do": name, ...}, calls tasks[name](task) and answers with its time and memory, and with what
+    the task returns, if that is a dictionary."""
     side, core = sys.argv[2:4]
     os.sched_setaffinity(0, {int(core)})
     answers = os.fdopen(os.dup(1), "w")
@@ -28,12 +29,11 @@ def answer(prepare, tasks):
     for line in sys.stdin:
         task = json.loads(line)
         start = time.process_time()
-        if task["do"] in tasks:
-            tasks[task["do"]](task)
+        more = tasks[task["do"]](task) if task["do"] in tasks else None
         seconds = time.process_time() - start
         with open("/proc/self/status") as status:     # ru_maxrss would be the parent's, if larger
             memory = int(re.search(r"VmHWM:\s+(\d+) kB", status.read()).group(1)) / 1024
-        answers.write(json.dumps({"seconds": seconds, "MiB": memory}) + "\n")
+        answers.write(json.dumps({"seconds": seconds, "MiB": memory} | (more or {})) + "\n")
         answers.flush()
 
 
