@@ -216,8 +216,19 @@ class Layers(unittest.TestCase):
             self.assertEqual(made.shape, (4, 3))
             self.assertTrue((made > 1).all() and (made < most).all())
             self.assertEqual(bool((made > 2).any()), most == 3)
-        with self.assertRaises((cornu.errors.ShapeError, ValueError)):
-            sampler([ones[:3], ones[:3]])
+        with self.assertRaisesRegex(cornu.errors.ShapeError, "cannot be broadcast together"):
+            Sampler(4)([ones[:3], ones[:3]])
+
+        class Count(layers.Layer):
+            def build(self, shape):
+                self.scale = self.add_weight((shape[-1],), "ones")
+
+            def call(self, x):
+                return ops.cumsum(x * self.scale, axis=1) + float(x.shape[1])
+        count, growing = Count(), np.ones((2, 30, 3), "float32")
+        for steps in range(1, 30):      # of more lengths than there are graphs of a layer
+            made = count(growing[:, :steps])
+            np.testing.assert_array_equal(made[0, :, 0], np.arange(1, steps + 1) + steps)
 
     def test_sequential_takes_other_extents_after_its_first_call(self):
         row = cornu.Sequential([layers.Dense(5, "relu"), layers.Dense(3)])

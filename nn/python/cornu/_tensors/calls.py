@@ -10,7 +10,7 @@ from .._binding.nested import Place, filled, mapped
 from .operators import operate
 from .symbols import Tensor, input_tensor
 from .._tensorflow import in_graph
-from ..errors import ShapeError
+from ..errors import ShapeError, UnsupportedError
 from .values import (Array, Compiled, Counter, Readable, Recording, Same, Value, current, kept,
                       recorded, state, to_array)
 
@@ -281,6 +281,29 @@ def _model_of_call(layer, symbols, args, kwargs):
     return model
 
 
+def _keep(layer, key, model):
+    while len(layer._wrappers) >= _MOST_KEPT:
+        del layer._wrappers[next(iter(layer._wrappers))]
+    layer._wrappers[key] = model
+
+
+_AS_IT_IS = object()        # in the place of the model of a call
+
+
+def _called_as_it_is(layer, args, kwargs, training, error=None):
+    """An own layer's call that is no graph of any number of rows, such as one of lengths that grow
+    or of elements that are shapes, on these operands; `error` said so."""
+    training = layer._usual_training(training)
+    if training is not None:
+        kwargs["training"] = training
+    try:
+        return layer.call(*args, **kwargs)
+    except Exception:
+        if error is None:
+            raise
+        raise error from None
+
+
 def call_layer(layer, args, kwargs):
     """layer(x) of arrays or recorded tensors: by a model of this call alone, which the layer
     keeps."""
@@ -303,17 +326,17 @@ def call_layer(layer, args, kwargs):
     if model is None:
         try:
             model = _model_of_call(layer, symbols, args, kwargs)
-        except ShapeError:
+        except (ShapeError, UnsupportedError) as error:
             if not layer._is_traced:
                 raise
-            training = layer._usual_training(training)
-            given[1].update({} if training is None else {"training": training})
-            return layer.call(*given[0], **given[1])    # it may have these rows alone
+            made = _called_as_it_is(layer, *given, training, error)
+            _keep(layer, key, _AS_IT_IS)
+            return made
         if model is None:
             return _strings(layer, symbols.given)
-        while len(layer._wrappers) >= _MOST_KEPT:
-            del layer._wrappers[next(iter(layer._wrappers))]
-        layer._wrappers[key] = model
+        _keep(layer, key, model)
+    if model is _AS_IT_IS:
+        return _called_as_it_is(layer, *given, training)
     made, masked = call_model(model, symbols.given, training)
     for result, mask in masked:
         result._keras_mask = mask
