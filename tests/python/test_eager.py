@@ -245,6 +245,15 @@ class Losses(unittest.TestCase):
             cornu.losses.sparse_categorical_crossentropy(np.array([1]), np.array([[0.3, 0.7]])),
             [0.35667497], rtol=1e-5)
 
+    def test_one_label_for_all(self):
+        p = np.random.default_rng(0).normal(size=(2, 3, 4, 1)).astype("float32")
+        hinge = cornu.losses.Hinge()
+        for label in (1.0, -1.0):
+            wanted = np.maximum(1 - label * p, 0).mean()
+            self.assertAlmostEqual(float(hinge(label, p)), wanted, places=6)
+            self.assertAlmostEqual(float(cornu.function(lambda p: hinge(label, p))(p)), wanted,
+                                   places=6)
+
     def test_as_an_argument_of_compile(self):
         model = cornu.Sequential([L.Dense(1)])
         model.compile("sgd", cornu.losses.mean_squared_error)

@@ -369,6 +369,8 @@ def same_rank(a, b):
 
 def call_loss(loss, y_true, y_pred, sample_weight=None, values=False):
     """The loss of a batch, or its values of each row."""
+    if not np.shape(y_true) and np.shape(y_pred):       # one label for all, as of a discriminator
+        y_true = operate("add", operate("zeros_like", y_pred), y_true)
     given = [x for x in (y_true, y_pred, sample_weight) if x is not None]
     recording = recording_of(given)
     if recording is not None:
