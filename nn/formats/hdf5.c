@@ -525,19 +525,36 @@ CornuStatus cornu__hdf5_write_narrow(CornuHdf5 *file, const char *path, CornuArr
     return status;
 }
 
-CornuStatus cornu__hdf5_write_text(CornuHdf5 *file, const char *group, const char *attribute,
-                                   const char *text)
+/* Closes the space. */
+static CornuStatus write_attribute(CornuHdf5 *file, const char *group, const char *attribute,
+                                   hid_t space, const char *const *texts)
 {
-    const hid_t type = h5->Tcopy(*h5->T_C_S1_g), space = h5->Screate(H5S_SCALAR);
+    const hid_t type = h5->Tcopy(*h5->T_C_S1_g);
     h5->Tset_size(type, H5T_VARIABLE);
     h5->Tset_cset(type, H5T_CSET_UTF8);
     const hid_t to = h5->Acreate_by_name(file->file, group, attribute, type, space, H5P_DEFAULT,
                                          H5P_DEFAULT, H5P_DEFAULT);
-    const herr_t written = to < 0 ? -1 : h5->Awrite(to, type, &text);
+    const herr_t written = to < 0 ? -1 : h5->Awrite(to, type, texts);
     if (to >= 0) h5->Aclose(to);
     h5->Sclose(space);
     h5->Tclose(type);
     return written < 0 ? unwritten(group) : CORNU_OK;
+}
+
+CornuStatus cornu__hdf5_write_text(CornuHdf5 *file, const char *group, const char *attribute,
+                                   const char *text)
+{
+    return write_attribute(file, group, attribute, h5->Screate(H5S_SCALAR), &text);
+}
+
+CornuStatus cornu__hdf5_write_texts(CornuHdf5 *file, const char *group, const char *attribute,
+                                    const char *const *texts, int64_t count)
+{
+    const hsize_t extent = (hsize_t)count;
+    if (count > CORNU_HDF5_MOST_TEXTS)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%s\" has %lld %s, expected at most %d",
+                           group, (long long)count, attribute, CORNU_HDF5_MOST_TEXTS);
+    return write_attribute(file, group, attribute, h5->Screate_simple(1, &extent, NULL), texts);
 }
 
 CornuStatus cornu__hdf5_bytes(CornuHdf5 *file, unsigned char **bytes, size_t *size)
@@ -636,6 +653,13 @@ CornuStatus cornu__hdf5_write_text(CornuHdf5 *file, const char *group, const cha
                                    const char *text)
 {
     (void)file, (void)group, (void)attribute, (void)text;
+    return never();
+}
+
+CornuStatus cornu__hdf5_write_texts(CornuHdf5 *file, const char *group, const char *attribute,
+                                    const char *const *texts, int64_t count)
+{
+    (void)file, (void)group, (void)attribute, (void)texts, (void)count;
     return never();
 }
 

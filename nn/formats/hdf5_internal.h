@@ -75,6 +75,11 @@ CornuStatus cornu__hdf5_write_narrow(CornuHdf5 *file, const char *path, CornuArr
                                      CornuHdf5Narrow narrow);
 CornuStatus cornu__hdf5_write_text(CornuHdf5 *file, const char *group, const char *attribute,
                                    const char *text);
+/* A list of strings, of which an attribute takes at most CORNU_HDF5_MOST_TEXTS: else
+ * CORNU_ERR_UNSUPPORTED. */
+enum { CORNU_HDF5_MOST_TEXTS = 4000 };   /* of 16 bytes each in a header of 64 KiB */
+CornuStatus cornu__hdf5_write_texts(CornuHdf5 *file, const char *group, const char *attribute,
+                                    const char *const *texts, int64_t count);
 
 /* The file so far; equal contents give equal bytes. The caller releases *bytes by
  * cornu__release. */

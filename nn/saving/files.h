@@ -5,8 +5,8 @@
  *     .keras         saves and loads Keras' whole models, with their arguments of compile
  *     .weights.h5    saves and loads Keras' weights
  *     .weights.json  saves and loads Keras' weights in several files
- *     .h5, .hdf5     loads whole models and weights of Keras 2 and tf.keras, and of Keras 3 in
- *                    that format
+ *     .h5, .hdf5     saves and loads whole models in Keras 2's format, as Keras 3 does; loads those
+ *                    of Keras 2 and tf.keras, and weights alone
  *     .npz           saves and loads weights as NumPy's named arrays
  *     .onnx          saves models for other programs to run, in f32, with an open batch; loads
  *                    those of PyTorch, TensorFlow and Keras; cornu_model_export has arguments

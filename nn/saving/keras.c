@@ -15,6 +15,8 @@
 static const char *const member_names[] = { "metadata.json", "config.json", "model.weights.h5" };
 enum { METADATA, CONFIG, WEIGHTS, MEMBERS };
 
+#define KERAS_VERSION "3.15.0"
+
 /* ---- Writing ---- */
 
 static CornuStatus write_bytes(const CornuModel *model, const CornuValues *values,
@@ -42,11 +44,17 @@ static CornuStatus save_weights(const CornuModel *model, const CornuValues *valu
 
 /* Keras writes the date of saving. For equal files of equal models it is always the first date of
  * zip archives. */
-static char *metadata_text(const CornuModel *model)
+static json_t *metadata_of(const CornuModel *model)
 {
-    json_t *metadata = json_pack("{s:s, s:s, s:o}", "keras_version", "3.15.0", "date_saved",
+    json_t *metadata = json_pack("{s:s, s:s, s:o}", "keras_version", KERAS_VERSION, "date_saved",
                                  "1980-01-01@00:00:00", "input", cornu__input_config(model));
     if (model->notes) metadata = cornu__json_with(metadata, "notes", json_incref(model->notes));
+    return metadata;
+}
+
+static char *metadata_text(const CornuModel *model)
+{
+    json_t *metadata = metadata_of(model);
     char   *text = cornu__json_text(metadata);
     json_decref(metadata);
     return text;
@@ -82,6 +90,61 @@ static CornuStatus save(const CornuModel *model, const CornuValues *values, cons
     }
     free(metadata);
     free(config);
+    cornu__release(bytes);
+    return status;
+}
+
+/* ---- Writing whole models as .h5 ---- */
+
+/* Of compile's arguments: the optimizer by Keras 2's name. NULL without an error: not compiled. */
+static json_t *training_config(const CornuModel *model)
+{
+    json_t *config = cornu__compile_config(model);
+    json_t *optimizer = json_object_get(config, "optimizer");
+    if (!json_is_object(config)) {
+        json_decref(config);
+        return NULL;
+    }
+    config = cornu__json_with(config, "optimizer_config", json_incref(optimizer));
+    json_object_del(config, "optimizer");
+    return config;
+}
+
+/* An attribute of the root; takes the value. */
+static CornuStatus write_json(CornuHdf5 *file, const char *name, json_t *value)
+{
+    char *text = value ? cornu__json_text(value) : NULL;
+    CornuStatus status = text ? cornu__hdf5_write_text(file, "/", name, text)
+                              : cornu_error_take();
+    free(text);
+    json_decref(value);
+    return status;
+}
+
+static CornuStatus write_older(CornuHdf5 *file, const CornuModel *model,
+                               const CornuValues *values)
+{
+    CORNU__TRY(cornu__hdf5_write_text(file, "/", "keras_version", KERAS_VERSION));
+    CORNU__TRY(cornu__hdf5_write_text(file, "/", "backend", "jax"));
+    CORNU__TRY(write_json(file, "model_config", cornu__model_config(model)));
+    CORNU__TRY(write_json(file, "metadata", metadata_of(model)));     /* which Keras ignores */
+    json_t *training = training_config(model);
+    if (training) CORNU__TRY(write_json(file, "training_config", training));
+    else if (cornu_error_pending()) return cornu_error_take();
+    return cornu__keras2_write_values(file, model, values);
+}
+
+static CornuStatus save_older(const CornuModel *model, const CornuValues *values,
+                              const char *path)
+{
+    unsigned char *bytes = NULL;
+    size_t         size = 0;
+    CornuHdf5     *file = cornu__hdf5_create();
+    if (!file) return cornu__fail_prefix(cornu_error_take(), path);
+    CornuStatus status = write_older(file, model, values);
+    if (!status) status = cornu__hdf5_bytes(file, &bytes, &size);
+    cornu__hdf5_close(file);
+    status = status ? cornu__fail_prefix(status, path) : cornu_file_write(path, bytes, size);
     cornu__release(bytes);
     return status;
 }
@@ -269,18 +332,20 @@ static CornuModel *load_older(const char *path, bool compile, CornuDevice *devic
     Source      source = open_file(path);
     json_t     *config = source.file ? read_attribute(source.file, "model_config", true) : NULL;
     json_t     *training = config ? read_attribute(source.file, "training_config", false) : NULL;
+    json_t     *metadata = training ? read_attribute(source.file, "metadata", false) : NULL;
     char      **version = NULL;
     int64_t     versions = -1;
     CornuModel *model = NULL;
-    if (training && cornu__hdf5_texts(source.file, "", "keras_version", &version, &versions))
+    if (metadata && cornu__hdf5_texts(source.file, "", "keras_version", &version, &versions))
         cornu__null();
-    else if (training)
-        model = make_of_version(config, NULL, training, versions == 1 ? version[0] : NULL, compile,
+    else if (metadata)
+        model = make_of_version(config, metadata, training, versions == 1 ? version[0] : NULL, compile,
                                 device, NULL, source.file, cornu__keras2_read_weights);
     cornu__hdf5_free_texts(version, versions);
     close_source(&source);
     json_decref(config);
     json_decref(training);
+    json_decref(metadata);
     return model;
 }
 
@@ -304,9 +369,11 @@ const CornuFormat cornu__keras_weights_format = {
 };
 
 const CornuFormat cornu__older_format = {
-    .suffix = ".h5", .load = load_older, .load_weights = load_older_weights,
+    .suffix = ".h5", .save = save_older, .load = load_older, .load_weights = load_older_weights,
+    .check = cornu__keras_check, .merges_lora = true,
 };
 
 const CornuFormat cornu__hdf5_format = {
-    .suffix = ".hdf5", .load = load_older, .load_weights = load_older_weights,
+    .suffix = ".hdf5", .save = save_older, .load = load_older, .load_weights = load_older_weights,
+    .check = cornu__keras_check, .merges_lora = true,
 };

@@ -164,6 +164,30 @@ class Keras(unittest.TestCase):
         np.testing.assert_allclose(model.predict(x, verbose=0), found, atol=1e-5)
 
     @needs_hdf5
+    def test_whole_models_of_h5(self):
+        """Keras reads what is written, with the weights of models in it and of compile's arguments
+        the optimizer; so do we, and training goes on as that of the saved model."""
+        L = cornu.layers
+        given = cornu.Input((6, 4))
+        inner = cornu.Sequential([cornu.Input((6, 5)), L.Conv1D(3, 2), L.BatchNormalization()])
+        x = L.BatchNormalization()(L.LSTM(5, return_sequences=True)(given))
+        model = cornu.Model(given, L.Dense(1)(L.GlobalAveragePooling1D()(inner(x))))
+        model.compile("adam", "mse", metrics=["mae"])
+        x, y = np.random.default_rng(0).normal(size=(8, 6, 4)).astype("float32"), np.ones((8, 1))
+        model.fit(x, y, verbose=0)
+        wanted = model.predict(x, verbose=0)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.h5")
+            model.save(path)
+            found = self.keras.models.load_model(path)
+            again = cornu.models.load_model(path)
+        np.testing.assert_allclose(found.predict(x, verbose=0), wanted, atol=1e-6)
+        self.assertEqual(found.optimizer.name, "adam")
+        np.testing.assert_array_equal(again.predict(x, verbose=0), wanted)
+        losses = [each.fit(x, y, verbose=0, batch_size=8).history for each in (model, again)]
+        self.assertEqual(*losses)
+
+    @needs_hdf5
     def test_own_classes_go_to_keras(self):
         scaled(self.keras)
         x, data = cornu.Input((3,)), np.random.default_rng(2).normal(size=(4, 3)).astype("float32")

@@ -10,6 +10,12 @@
 CornuStatus cornu__keras2_read_weights(CornuHdf5 *file, const CornuModel *model,
                                        CornuValues *values);
 
+/* Writes them as Keras 3 does into files of this format: the weights of each layer of the model, and
+ * the optimizer's variables, by their names, which attributes list. CORNU_ERR_UNSUPPORTED for what
+ * Keras has no place for there: weights of 8 bits, and what layers have beside their weights. */
+CornuStatus cornu__keras2_write_values(CornuHdf5 *file, const CornuModel *model,
+                                       const CornuValues *values);
+
 /* The part of it that reads the optimizer (optimizer_values.c). */
 CornuStatus cornu__keras2_read_optimizer(CornuHdf5 *file, const CornuModel *model,
                                          CornuValues *values);
@@ -23,6 +29,10 @@ CornuStatus cornu__keras2_complete(const CornuModel *model, int i, CornuValues *
 enum { CORNU_KERAS2_MAX_PATH = 1200 };
 CornuStatus cornu__keras2_path(char path[CORNU_KERAS2_MAX_PATH], const char *group,
                                const char *name);
+
+/* The weights of a layer in the order of such files, trainable ones first, as their numbers in the
+ * model. Returns how many there are. */
+int cornu__keras2_order(const CornuModel *model, const CornuLayer *layer, int *order);
 
 /* A list of names that an attribute of the group has; *count is -1 if there is none. */
 CornuStatus cornu__keras2_names(CornuHdf5 *file, const char *group, const char *name,

@@ -54,8 +54,7 @@ CornuStatus cornu__keras2_names(CornuHdf5 *file, const char *group, const char *
     return CORNU_OK;
 }
 
-/* The weights of a layer in the older order, trainable ones first. Returns their number. */
-static int older_order(const CornuModel *model, const CornuLayer *layer, int *order)
+int cornu__keras2_order(const CornuModel *model, const CornuLayer *layer, int *order)
 {
     int count = 0;
     for (int pass = 0; pass < 2; pass++)
@@ -213,7 +212,7 @@ static CornuStatus read_older_layers(CornuHdf5 *file, const CornuModel *model, c
         if (!layer)
             return cornu__fail(CORNU_ERR_SHAPE, "its layer %.60s has weights, the model %s has no "
                                "more layers with weights", names[i], cornu_model_name(model));
-        const int own = older_order(model, layer, order);
+        const int own = cornu__keras2_order(model, layer, order);
         CORNU__TRY(read_listed(file, group, cornu_layer_name(layer), order, own, values));
     }
     const CornuLayer *left = next_layer(model, &at);

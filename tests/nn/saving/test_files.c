@@ -293,7 +293,7 @@ static void test_targets(void **state)
 {
     (void)state;
     static const struct { const char *path, *message; } cases[] = {
-        { "model.h5", "whole models cannot be saved as .h5, expected one of .safetensors" },
+        { "model.npz", "whole models cannot be saved as .npz, expected one of .safetensors" },
         { "model.weights.h5", "whole models cannot be saved as .weights.h5" },
         { "model", "the name has no known suffix, expected one of .safetensors" },
         { "/absent/model.safetensors", "No such file" },
