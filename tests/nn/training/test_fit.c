@@ -424,7 +424,7 @@ static void mistakes_are_named(void **state)
                      CORNU_ERR_SHAPE, "tiny: x is (10, 2), the model's input (None, 3)");
     y_data[7] = 2;
     expect_fit_error(cornu_fit(model, .x = x, .y = y, .verbose = CORNU_SILENT), CORNU_ERR_VALUE,
-                     "one_hot");
+                     "sparse_cross_entropy");
     make_data();
     CornuModel *fresh = cornu_sequential(.name = "fresh", .input_shape = { 3 });
     cornu_model_add(fresh, cornu_dense(2));
