@@ -6,10 +6,12 @@
  * pay for a transposed a by few columns, such as 512 x 12800 by 12800 x 65, Zen 3, two threads: 127
  * GFLOP/s with BLIS, 108 without. But where rows of a are pages apart, BLIS, which reads them where
  * they are, finds them in few sets of the caches: 1024 x 4096 by 4096 x 10 38 with it, 64 without.
- * By more columns BLIS is behind with AVX-512 or where the result has few of its blocks, Zen 4, two
- * threads: 1024 x 4096 by 4096 x 256 158 with it, 182 without; 256 x 4096 by 4096 x 256, one block,
- * 96 and 190. With AVX2 a step of the MLP at 1024 takes 0.94 of the time; but of few terms, Zen 3,
- * 4096 x 128 by 128 x 4096, 106 with BLIS, 175 without.
+ * With AVX-512 BLIS is behind: Xeon (model 207), one core, 128 x 4608 by 4608 x 64 20 with it, 57
+ * without; 128 matrices of 144 x 144 by 144 x 64 21 and 60; 16 x 256 by 256 x 16 8 and 14. It is
+ * also where the result has few of its blocks, Zen 4, two threads: 1024 x 4096 by 4096 x 256 158
+ * with it, 182 without; 256 x 4096 by 4096 x 256, one block, 96 and 190. With AVX2 a step of the
+ * MLP at 1024 takes 0.94 of the time; but of few terms, Zen 3, 4096 x 128 by 128 x 4096, 106 with
+ * BLIS, 175 without.
  *
  * Work is divided into blocks by the shape alone, since BLIS' rounding may depend on the block an
  * element is in. A batch of a with a single matrix b is one product with more rows.
@@ -69,17 +71,16 @@ static CornuDecline blis_declines(const CornuQuery *q)
     enum { WIDE_LANES = 16 };
     const CornuAttributes_MATMUL *how = &q->op->attributes->matmul;
     const Matmul                  p = matmul_of(q->op, q->out_type);
-    const bool suits = p.e.n < FEW_COLUMNS
-        ? p.e.m % PAGE > 0
-        : p.row_blocks * p.column_blocks >= BLOCKS && p.e.k >= FEW_TERMS &&
-          cornu__products()->lanes < WIDE_LANES;
+    const bool suits = cornu__products()->lanes < WIDE_LANES &&
+        (p.e.n < FEW_COLUMNS ? p.e.m % PAGE > 0
+                             : p.row_blocks * p.column_blocks >= BLOCKS && p.e.k >= FEW_TERMS);
     const CornuDecline decline = cornu__product_declines(q);
     if (decline.needs) return decline;
     if (how->transpose_b && p.e.m < CORNU_FEW_ROWS)
         return cornu__needs(p.e.m >= CORNU_FEW_ROWS_AVX2 &&
                             cornu__products()->lanes == CORNU_AVX2_LANES, "four rows, and AVX2");
     if (!how->transpose_a) return cornu__needs(false, "a transposed a");
-    return cornu__needs(suits, "BLIS' packing to pay: few columns, or AVX2");
+    return cornu__needs(suits, "BLIS' packing to pay: AVX2, and few columns or large blocks");
 }
 
 static void multiply_block(void *context, int64_t block, int thread)
