@@ -57,7 +57,7 @@ function roofline(onStep) {
                 Math.ceil(Math.log10(profile.flops_s))];
     const across = x => left + (width - left - right) * (Math.log10(x) - xs[0]) / (xs[1] - xs[0]);
     const down = y => top + (height - top - bottom) * (ys[1] - Math.log10(y)) / (ys[1] - ys[0]);
-    const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img",
+    const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "group",
                                  "aria-label": "Roofline of the TPU with every product" });
     svg.append(element("text", { x: left, y: 16, class: "title" },
                        "FLOP/s over FLOP per byte of HBM"));

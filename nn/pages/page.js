@@ -58,7 +58,8 @@ function lineChart({ title, label, x, xName, series, marked, reason }) {
     const first = x[0], last = x[x.length - 1] === first ? first + 1 : x[x.length - 1];
     const across = value => left + (width - left - right) * (value - first) / (last - first);
     const down = value => top + (height - top - bottom) * (most - value) / (most - least);
-    const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", tabindex: 0,
+    const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "application",
+                                 "aria-roledescription": "chart", tabindex: 0,
                                  "aria-label": `${title}: ${series.map(inWords).join(", ")}` });
     svg.append(element("text", { x: left, y: 16, class: "title" }, title));
     for (const at of ticks(least, most, 4))

@@ -128,94 +128,111 @@ function barAt(lane, time, near) {
     return nearest && apart(nearest) <= near ? nearest : null;
 }
 
-/* Time is counted from `begin`, where the view begins, too. onStep takes an instruction whose
- * product can be shown. */
-function timeline({ title, kind, note, lanes, begin, onStep }) {
+/* The longest bar from `begin` on, and its lane. */
+function longest(lanes, begin) {
+    return lanes.flatMap((one, lane) => one.bars.map(bar => ({ bar, lane })))
+        .filter(({ bar }) => bar.from >= begin)
+        .reduce((a, b) => b.bar.to - b.bar.from > a.bar.to - a.bar.from ? b : a);
+}
+
+/* What is drawn, and which bar of which lane is chosen, with its facts. */
+function makeChart({ title, kind, lanes, begin, onStep }) {
     const height = laneTop + lanes.length * laneHeight + 24;
     const end = Math.max(...lanes.flatMap(one => one.bars.map(bar => bar.to)));
-    const view = makeView(begin, end);
     const svg = element("svg", { viewBox: `0 0 ${laneWidth} ${height}`, tabindex: 0,
         role: "application", class: "timeline", "aria-label": `${title}, ${kind}: `
             + `${seconds(end)}. The arrow keys go from bar to bar and lane to lane, plus and minus `
             + "zoom, Enter shows a product in the MXU." });
-    const facts = element("div", { class: "facts", "aria-live": "polite" });
-    let chosen = null, lane = 0;
-    lanes.forEach((one, i) => one.bars.forEach(bar => {   /* at first the longest in view */
-        if (bar.from >= begin && (!chosen || bar.to - bar.from > chosen.to - chosen.from))
-            [chosen, lane] = [bar, i];
-    }));
+    return {
+        svg, lanes, onStep, view: makeView(begin, end), ...longest(lanes, begin),
+        facts: element("div", { class: "facts", "aria-live": "polite" }),
+        tell(bar) {
+            const button = bar.step?.modelled?.product[0] > 0 ? [element("button", {
+                type: "button", onclick: () => onStep(bar.step) }, "See it in the MXU")] : [];
+            this.facts.replaceChildren(element("dl", {}, ...bar.facts().flatMap(([name, text]) =>
+                [element("dt", {}, name), element("dd", {}, text)])), ...button);
+        },
+        draw() {
+            svg.replaceChildren(element("text", { x: laneLeft, y: 15, class: "title" },
+                                        `${title}, ${kind}`));
+            drawTimes(svg, this.view, begin, height);
+            lanes.forEach((one, i) => drawLane(svg, one, i, this.view, this.bar));
+        },
+        centre() { return (this.bar.from + this.bar.to) / 2; },
+        choose(bar, lane) {
+            const span = this.view.to - this.view.from;
+            if (!bar) return;
+            [this.bar, this.lane] = [bar, lane];
+            if (bar.to < this.view.from || bar.from > this.view.to)
+                this.view.show(this.centre() - span / 2, span);
+            this.tell(bar);
+            this.draw();
+        },
+        zoom(centre, factor) { this.view.zoom(centre, factor); this.draw(); },
+        whole() { this.view.show(begin, end - begin); this.draw(); },
+        /* To the next bar of the lane, or to the next lane that has bars. */
+        along(step) {
+            const bars = lanes[this.lane].bars;
+            this.choose(bars[bars.indexOf(this.bar) + step], this.lane);
+        },
+        across(step) {
+            for (let i = this.lane + step; lanes[i]; i += step)
+                if (lanes[i].bars.length)
+                    return this.choose(barAt(lanes[i], this.centre(), Infinity), i);
+        } };
+}
 
-    const tell = bar => facts.replaceChildren(element("dl", {}, ...bar.facts().flatMap(
-        ([name, text]) => [element("dt", {}, name), element("dd", {}, text)])),
-        ...bar.step?.modelled?.product[0] > 0 ? [element("button", { type: "button",
-            onclick: () => onStep(bar.step) }, "See it in the MXU")] : []);
-    const draw = () => {
-        svg.replaceChildren(element("text", { x: laneLeft, y: 15, class: "title" },
-                                    `${title}, ${kind}`));
-        drawTimes(svg, view, begin, height);
-        lanes.forEach((one, i) => drawLane(svg, one, i, view, chosen));
-    };
-    const choose = (bar, at) => {
-        if (!bar) return;
-        [chosen, lane] = [bar, at];
-        const span = view.to - view.from;
-        if (bar.to < view.from || bar.from > view.to)
-            view.show((bar.from + bar.to - span) / 2, span);
-        tell(bar);
-        draw();
-    };
-    const zoom = (centre, factor) => { view.zoom(centre, factor); draw(); };
-    const centre = () => (chosen.from + chosen.to) / 2;
+/* The pointer shows, chooses and moves; the wheel zooms; keys do all of it. */
+function listen(chart) {
+    const { svg, view, lanes } = chart;
     const place = event => {
         const box = svg.getBoundingClientRect(), scale = laneWidth / box.width;
         const time = view.time((event.clientX - box.left) * scale);
-        const i = Math.floor(((event.clientY - box.top) * scale - laneTop) / laneHeight);
+        const lane = Math.floor(((event.clientY - box.top) * scale - laneTop) / laneHeight);
         const near = 3 * (view.to - view.from) / laneWidth;
-        return { time, lane: i, bar: lanes[i] ? barAt(lanes[i], time, near) : null };
+        return { time, lane, bar: lanes[lane] ? barAt(lanes[lane], time, near) : null };
     };
-    /* To the next lane that has bars, or to the next bar of the lane. */
-    const step = (lanesDown, barsOn) => {
-        const bars = lanes[lane].bars;
-        if (barsOn) return choose(bars[bars.indexOf(chosen) + barsOn], lane);
-        for (let i = lane + lanesDown; lanes[i]; i += lanesDown)
-            if (lanes[i].bars.length)
-                return choose(barAt(lanes[i], centre(), Infinity), i);
-    };
-
+    const keys = { ArrowLeft: () => chart.along(-1), ArrowRight: () => chart.along(1),
+                   ArrowUp: () => chart.across(-1), ArrowDown: () => chart.across(1),
+                   "+": () => chart.zoom(chart.centre(), 0.5),
+                   "-": () => chart.zoom(chart.centre(), 2), Home: () => chart.whole(),
+                   Enter: () => { if (chart.bar.step) chart.onStep(chart.bar.step); } };
     svg.addEventListener("wheel", event => {
         event.preventDefault();
-        zoom(place(event).time, event.deltaY < 0 ? 0.8 : 1.25);
+        chart.zoom(place(event).time, event.deltaY < 0 ? 0.8 : 1.25);
     }, { passive: false });
     svg.addEventListener("pointermove", event => {
-        if (event.buttons & 1) {
-            const scale = laneWidth / svg.getBoundingClientRect().width;
-            const shift = view.time(laneLeft) - view.time(laneLeft + event.movementX * scale);
-            view.show(view.from + shift, view.to - view.from);
-            draw();
-        } else tell(place(event).bar ?? chosen);
+        if (!(event.buttons & 1)) return chart.tell(place(event).bar ?? chart.bar);
+        const moved = event.movementX * laneWidth / svg.getBoundingClientRect().width;
+        view.show(view.from + view.time(laneLeft) - view.time(laneLeft + moved),
+                  view.to - view.from);
+        chart.draw();
     });
-    svg.addEventListener("pointerleave", () => tell(chosen));
+    svg.addEventListener("pointerleave", () => chart.tell(chart.bar));
     svg.addEventListener("click", event => {
-        const { bar, lane: at } = place(event);
-        choose(bar, at);
+        const { bar, lane } = place(event);
+        chart.choose(bar, lane);
     });
     svg.addEventListener("keydown", event => {
-        const keys = { ArrowLeft: () => step(0, -1), ArrowRight: () => step(0, 1),
-                       ArrowUp: () => step(-1, 0), ArrowDown: () => step(1, 0),
-                       "+": () => zoom(centre(), 0.5), "-": () => zoom(centre(), 2),
-                       Home: () => { view.show(begin, end - begin); draw(); },
-                       Enter: () => { if (chosen.step) onStep(chosen.step); } };
         if (!keys[event.key]) return;
         event.preventDefault();
         keys[event.key]();
     });
-    tell(chosen);
-    draw();
+}
+
+/* A figure of {title, kind, note, lanes, begin, onStep}. Time is counted from `begin`, where the
+ * view begins, too. onStep takes an instruction whose product can be shown. */
+function timeline(what) {
+    const chart = makeChart(what);
     const button = (text, label, onclick) =>
         element("button", { type: "button", "aria-label": label, onclick }, text);
-    return element("figure", {}, scroller(title, {}, svg), element("p", { class: "screen" },
-        button("+", "zoom in", () => zoom(centre(), 0.5)), " ",
-        button("−", "zoom out", () => zoom(centre(), 2)), " ",
-        button("whole", "the whole step", () => { view.show(begin, end - begin); draw(); })),
-        element("p", { class: "faint" }, note), facts);
+    listen(chart);
+    chart.tell(chart.bar);
+    chart.draw();
+    return element("figure", {}, scroller(what.title, {}, chart.svg),
+        element("p", { class: "screen" },
+            button("+", "zoom in", () => chart.zoom(chart.centre(), 0.5)), " ",
+            button("−", "zoom out", () => chart.zoom(chart.centre(), 2)), " ",
+            button("whole", "the whole step", () => chart.whole())),
+        element("p", { class: "faint" }, what.note), chart.facts);
 }

@@ -99,8 +99,9 @@ static size_t begin_entry(CornuMessage *to, int field, int64_t key, size_t *valu
     return entry;
 }
 
-/* The number of an event's name in the plane's table. Names beyond the table's space share one. */
-static int64_t number_of(Plane *plane, const char *name)
+/* The number of an event's name in the plane's table, with what is shown for it, or NULL. Names
+ * beyond the table's space share one. */
+static int64_t number_of(Plane *plane, const char *name, const char *shown)
 {
     int i = 0;
     while (i < plane->name_count && strcmp(plane->names[i], name) != 0) i++;
@@ -114,6 +115,7 @@ static int64_t number_of(Plane *plane, const char *name)
     const size_t entry = begin_entry(&plane->events, PLANE_EVENTS, number, &value);
     cornu__put_number(&plane->events, METADATA_ID, number);
     cornu__put_text(&plane->events, METADATA_NAME, name);
+    if (shown) cornu__put_text(&plane->events, METADATA_DISPLAY, shown);
     cornu__end_field(&plane->events, value);
     cornu__end_field(&plane->events, entry);
     plane->name_count++;
@@ -199,6 +201,17 @@ static void put_plane(CornuMessage *space, const Plane *plane, int64_t id, const
 
 /* ---- Events of a trace ---- */
 
+/* "dense/gradient/matmul:Matmul", as TensorFlow writes the name and type of an op. */
+static void print_tf_op(char text[256], const CornuExecutableStep *step)
+{
+    char first[64];
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(step->name, "+"), step->name);
+    const int end = snprintf(text, 256, "%.90s%s%.60s:", step->scope, *step->scope ? "/" : "",
+                             first);
+    snprintf(text + end, 256 - (size_t)end, "%c%.60s", toupper((unsigned char)*first),
+             *first ? first + 1 : "");
+}
+
 static void name_line(void *context, int track, const char *name)
 {
     Plane    *plane = context;
@@ -207,13 +220,23 @@ static void name_line(void *context, int track, const char *name)
         snprintf(plane->called[line], sizeof *plane->called, "%s", name);
 }
 
+/* Of a step that ran XProf takes the layer and the op from its name. */
+static int64_t number_of_event(Plane *plane, const CornuTraceEvent *event)
+{
+    char tf_op[256];
+    if (!event->measured || strcmp(event->category, "step") != 0)
+        return number_of(plane, event->name, NULL);
+    print_tf_op(tf_op, event->step);
+    return number_of(plane, tf_op, event->name);
+}
+
 static void add_event(void *context, const CornuTraceEvent *event)
 {
     Plane    *plane = context;
     const int at = plane->first_line + event->track;
     if (at >= plane->line_count) return;
     CornuMessage *line = &plane->lines[at];
-    const size_t begin = begin_event(plane, line, number_of(plane, event->name), event->begin_s,
+    const size_t begin = begin_event(plane, line, number_of_event(plane, event), event->begin_s,
                                      event->end_s);
     if (event->whole) put_integer(line, EVENT_STATS, STAT_STEP_NUM, plane->step);
     if (event->whole) put_integer(line, EVENT_STATS, STAT_EPOCH, plane->trace->epoch);
@@ -255,17 +278,6 @@ static const char *category_of(const CornuExecutableStep *step, const CornuTpuOp
         if (strstr(step->name, exchanges[i][0])) return exchanges[i][1];
     if (op->link_bytes > 0) return "all-reduce";
     return step->op_count > 0 ? "loop fusion" : "data formatting";
-}
-
-/* "dense/gradient/matmul:Matmul", as TensorFlow writes the name and type of an op. */
-static void print_tf_op(char text[256], const CornuExecutableStep *step)
-{
-    char first[64];
-    snprintf(first, sizeof first, "%.*s", (int)strcspn(step->name, "+"), step->name);
-    const int end = snprintf(text, 256, "%.90s%s%.60s:", step->scope, *step->scope ? "/" : "",
-                             first);
-    snprintf(text + end, 256 - (size_t)end, "%c%.60s", toupper((unsigned char)*first),
-             *first ? first + 1 : "");
 }
 
 /* All bytes count as read from HBM: the model keeps one sum. */
@@ -331,13 +343,13 @@ static void add_device_step(Plane *plane, const CornuTpuModel *model, int ops, d
     double        op_s = begin_s + model->dispatch_s;
     char          name[32];
     snprintf(name, sizeof name, "%lld", (long long)plane->step);
-    size_t begin = begin_event(plane, steps, number_of(plane, name), begin_s,
+    size_t begin = begin_event(plane, steps, number_of(plane, name, NULL), begin_s,
                                begin_s + model->step_s);
     put_words(steps, EVENT_STATS, STAT_STEP_NAME, name);
     put_integer(steps, EVENT_STATS, STAT_STEP_NUM, plane->step);
     end_device_event(steps, begin, begin_s - zero, model->step_s);
 
-    begin = begin_event(plane, modules, number_of(plane, "training_step(1)"), op_s,
+    begin = begin_event(plane, modules, number_of(plane, "training_step(1)", NULL), op_s,
                         op_s + busy_s);
     put_integer(modules, EVENT_STATS, STAT_PROGRAM_ID, PROGRAM);
     put_integer(modules, EVENT_STATS, STAT_RUN_ID, plane->step);

@@ -96,8 +96,10 @@ class Opened(unittest.TestCase):
         self.assertEqual(convolution["category"], "convolution fusion")
         self.assertGreater(convolution["model_flop_rate"], 0)
         self.assertGreater(convolution["hbm_bw"], 0)
-        kinds = {row["type"] for row in rows(self.made["framework_op_stats"][0])}
-        self.assertLessEqual({"Conv2d", "Matmul"}, kinds)
+        kinds = {(row["host_or_device"], row["type"], row["operation"].split("/")[0])
+                 for row in rows(self.made["framework_op_stats"][0])}
+        for side in ("Host", "Device"):
+            self.assertLessEqual({(side, "Conv2d", "conv"), (side, "Matmul", "classes")}, kinds)
 
     def test_the_profile_has_categories(self):
         program = next(child for child in self.made["op_profile"]["byProgram"]["children"]
