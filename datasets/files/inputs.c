@@ -1,10 +1,12 @@
-#define _POSIX_C_SOURCE 200809L    /* fseeko */
+#define _XOPEN_SOURCE 700    /* fseeko, realpath */
 
 #include "inputs_internal.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../../device/memory_internal.h"
 #include "../../device/open.h"
@@ -146,6 +148,19 @@ bool cornu__inputs_are_local(const CornuInputs *inputs)
     for (int i = 0; i < inputs->count; i++)
         if (inputs->files[i].input.own) return false;
     return true;
+}
+
+bool cornu__inputs_identity(const CornuInputs *inputs, int file, char *to, size_t size)
+{
+    const File *of = &inputs->files[file];
+    struct stat about;
+    char       *path = of->input.own ? NULL : realpath(of->path, NULL);
+    if (!path) return false;
+    const bool there = stat(path, &about) == 0 && about.st_size == of->input.size;
+    const int  length = snprintf(to, size, "%s\n%lld\n%lld.%09ld", path, (long long)about.st_size,
+                                 (long long)about.st_mtim.tv_sec, about.st_mtim.tv_nsec);
+    free(path);
+    return there && length > 0 && (size_t)length < size;
 }
 
 int64_t cornu__inputs_size(const CornuInputs *inputs, int file)

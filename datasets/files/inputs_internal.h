@@ -47,6 +47,9 @@ int         cornu__inputs_count(const CornuInputs *inputs);
 bool        cornu__inputs_are_local(const CornuInputs *inputs);
 /* As messages name it: an address without what is secret in it. */
 const char *cornu__inputs_path(const CornuInputs *inputs, int file);
+/* Writes what tells a file of this machine from others and from what it was before: its path, size
+ * and time of change. false for those of other machines, and if it is too long. */
+bool        cornu__inputs_identity(const CornuInputs *inputs, int file, char *to, size_t size);
 int64_t     cornu__inputs_size(const CornuInputs *inputs, int file);
 
 /* Reads `size` bytes of a file from byte `at` on, which it has. CORNU_ERR_FILE, not naming the

@@ -41,10 +41,12 @@ typedef struct {
  *
  * Of plain files the headers of all records are read and checked here, and 8 bytes for each record
  * are kept, 12 if files are taken in turn; then records are read in any order, and the count is
- * known. Of compressed files and of those on other machines, even if only some are, records are read
- * in order, one file after the other or in turn, and the count is CORNU_UNKNOWN: shuffle them within
- * a window, or cache them.
- * The checksum of a record is verified when it is read.
+ * known. Of compressed files and of those on other machines, even if only some are, records are
+ * read in order, one file after the other or in turn, and the count is CORNU_UNKNOWN: shuffle them
+ * within a window, or cache them. Of a compressed file of this machine that has more than 1 MB,
+ * places where it can be entered, 32 KB for every 8 MB that it inflates to, are noted in the user's
+ * cache while it is read (CORNU_CACHE, ../README.md): a training that goes on in the middle of an
+ * epoch begins at the last one. The checksum of a record is verified when it is read.
  *
  * Without features an element is the record, u8 (record_length), padded with zeros, and its length,
  * i32: for a map that parses it.

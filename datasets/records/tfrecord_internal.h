@@ -4,6 +4,7 @@
 
 #include "../../device/hash/crc32c_internal.h"
 #include "../files/stream_internal.h"
+#include "../remote/parts_internal.h"
 #include "example_internal.h"
 #include "interleave_internal.h"
 #include "tfrecord.h"
@@ -39,6 +40,36 @@ CornuStatus cornu__tfrecord_element(const CornuTfrecords *records, const unsigne
 /* "FILE: record 7 at byte 1234: …" */
 CornuStatus cornu__tfrecord_fail(const CornuTfrecords *records, CornuStatus status, int file,
                                  int64_t record, int64_t at);
+
+/* ---- Marks of compressed files: tfrecord_marks.c ---- */
+
+/* Inflated bytes between the places where a file can be entered, 32 KB each in the user's cache
+ * (remote/parts_internal.h); smaller files have none. Tests change it. */
+extern int64_t cornu__tfrecord_every;
+
+/* The marks of one file: those that were noted when it was read before, by any program. */
+typedef struct {
+    CornuCache cache;
+    bool       open;       /* there may be marks */
+    int64_t    count;      /* of marks */
+    int64_t   *record;     /* owned: of each, the number of the record that begins after it */
+    int64_t    known;      /* records that the file is known to have, at least */
+    bool       whole;      /* and no others */
+} CornuRecordMarks;
+
+/* Finds them. What fails leaves the file without marks: nothing is reported. */
+void cornu__marks_open(CornuRecordMarks *marks, const CornuTfrecords *records, int file);
+void cornu__marks_close(CornuRecordMarks *marks);
+
+/* Adds the mark after which record `record` begins, at an inflated place; a mark NULL: the end of
+ * the file, of so many records. */
+void cornu__marks_add(CornuRecordMarks *marks, const CornuStreamMark *mark, int64_t record,
+                      int64_t place);
+
+/* Opens a stream at the last mark that is not after a record, and moves to the record after it,
+ * whose number is *record. false: there is none, and the stream is not open. */
+bool cornu__marks_enter(CornuRecordMarks *marks, CornuStream *stream, CornuTfrecords *records,
+                        int file, int64_t sought, int64_t *record);
 
 /* Data sets of compressed files, whose records come in turn: tfrecord_stream.c. */
 CornuStatus cornu__tfrecord_stream_begin(CornuStage *stage, int64_t epoch);

@@ -1,0 +1,132 @@
+/* Places where compressed files can be entered, so that a training that goes on in the middle of an
+ * epoch need not read them from the start. */
+#include <string.h>
+
+#include "../../device/memory_internal.h"
+#include "tfrecord_internal.h"
+
+int64_t cornu__tfrecord_every = 1 << 23;
+
+/* A part of the cache. */
+typedef struct {
+    int64_t         record, place;   /* the number of the next record, and where it begins */
+    int64_t         is_end;          /* of the file: no mark */
+    CornuStreamMark mark;
+} Entry;
+
+static bool read_entry(const CornuRecordMarks *marks, int64_t i, bool check, void *to, size_t size)
+{
+    CornuFailure before;
+    bool         there = false;
+    cornu__error_keep(&before);
+    if (cornu__cache_read(&marks->cache, i, sizeof(Entry), check, 0, to, size, &there))
+        cornu__error_restore(&before);
+    return there;
+}
+
+/* The first numbers of an entry are what is asked of all. */
+enum { HEAD = 3 * sizeof(int64_t) };
+
+static bool add_record(CornuRecordMarks *marks, int64_t record)
+{
+    if (marks->count % 64 == 0) {
+        int64_t *more = cornu__allocate((size_t)marks->count + 64, sizeof *more);
+        if (!more) return false;
+        if (marks->count) memcpy(more, marks->record, (size_t)marks->count * sizeof *more);
+        cornu__release(marks->record);
+        marks->record = more;
+    }
+    marks->record[marks->count++] = record;
+    return true;
+}
+
+void cornu__marks_open(CornuRecordMarks *marks, const CornuTfrecords *records, int file)
+{
+    char         identity[4200];
+    CornuFailure before;
+    *marks = (CornuRecordMarks){ .open = false };
+    if (records->compression[file] == CORNU__PLAIN ||
+        cornu__inputs_size(records->inputs, file) < cornu__tfrecord_every / 8 ||
+        !cornu__inputs_identity(records->inputs, file, identity, sizeof identity - 20))
+        return;
+    strcat(identity, "\nrecords");
+    cornu__error_keep(&before);
+    marks->open = cornu__cache_find(&marks->cache) == CORNU_OK;
+    marks->cache.size = cornu__tfrecord_every;   /* marks at other distances are others */
+    if (marks->open) marks->open = cornu__cache_open(&marks->cache, identity) == CORNU_OK;
+    cornu__error_restore(&before);
+    int64_t head[3];
+    while (marks->open && !marks->whole && read_entry(marks, marks->count, false, head, HEAD)) {
+        marks->known = head[0];
+        marks->whole = head[2];
+        if (!marks->whole && !add_record(marks, head[0])) break;
+    }
+}
+
+void cornu__marks_close(CornuRecordMarks *marks)
+{
+    cornu__cache_close(&marks->cache);
+    cornu__release(marks->record);
+    *marks = (CornuRecordMarks){ .open = false };
+}
+
+void cornu__marks_add(CornuRecordMarks *marks, const CornuStreamMark *mark, int64_t record,
+                      int64_t place)
+{
+    CornuCachedPart part = { .descriptor = -1 };
+    CornuFailure    before;
+    /* Those that are there are passed again. */
+    if (!marks->open || marks->whole || (mark && record <= marks->known)) return;
+    cornu__error_keep(&before);
+    Entry      *entry = cornu__allocate(1, sizeof *entry);
+    CornuStatus status = entry ? cornu__cached_begin(&part, &marks->cache, marks->count, false)
+                               : CORNU_ERR_MEMORY;
+    if (!status && part.descriptor >= 0) {
+        *entry = (Entry){ .record = record, .place = place, .is_end = !mark };
+        if (mark) entry->mark = *mark;
+        status = cornu__cached_add(&part, entry, sizeof *entry);
+        if (!status) status = cornu__cached_commit(&part);
+    }
+    cornu__cached_abandon(&part);
+    cornu__release(entry);
+    marks->open = !status && (!mark || add_record(marks, record));
+    marks->known = record;
+    marks->whole = !mark;
+    cornu__error_restore(&before);
+}
+
+static bool move_to(CornuStream *stream, int64_t place)
+{
+    unsigned char some[4096];
+    size_t        got = 1;
+    while (stream->place < place && got) {
+        const int64_t left = place - stream->place;
+        if (cornu__stream_read(stream, some, left < (int64_t)sizeof some ? (size_t)left
+                                                                         : sizeof some, &got))
+            return false;
+    }
+    return stream->place == place;
+}
+
+bool cornu__marks_enter(CornuRecordMarks *marks, CornuStream *stream, CornuTfrecords *records,
+                        int file, int64_t sought, int64_t *record)
+{
+    CornuFailure before;
+    int64_t      i = marks->count - 1;
+    while (i >= 0 && marks->record[i] > sought) i--;
+    Entry *entry = i >= 0 && marks->open ? cornu__allocate(1, sizeof *entry) : NULL;
+    if (!entry) return false;
+    cornu__error_keep(&before);
+    bool entered = read_entry(marks, i, true, entry, sizeof *entry) && !entry->is_end &&
+                   entry->record == marks->record[i] &&
+                   entry->mark.at <= cornu__inputs_size(records->inputs, file);
+    if (entered) {
+        entered = !cornu__stream_open_at(stream, records->inputs, file, records->compression[file],
+                                         &entry->mark) && move_to(stream, entry->place);
+        if (!entered) cornu__stream_close(stream);
+    }
+    *record = entry->record;
+    cornu__release(entry);
+    if (!entered) cornu__error_restore(&before);
+    return entered;
+}
