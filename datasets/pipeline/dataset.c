@@ -77,19 +77,38 @@ bool cornu__dataset_varies(const CornuDataset *dataset)
     return dataset->kind->rows != NULL;
 }
 
-CornuStatus cornu__dataset_grow(CornuDataset *dataset, int64_t rows)
+static CornuType add_rows(CornuType type, int64_t rows)
 {
+    memmove(type.shape.extent + 1, type.shape.extent,
+            sizeof *type.shape.extent * (size_t)type.shape.rank++);
+    type.shape.extent[0] = rows;
+    return type;
+}
+
+/* The type of component c of a data set whose source, at the end of a chain of maps, has so many
+ * rows of these types: they are those of a map without types of its own, too. */
+static CornuType reshaped(const CornuDataset *dataset, int c, int64_t rows, const CornuType *types)
+{
+    const CornuDataset *like = dataset;
+    while (like->source && like->map.same_types) like = like->source;
+    return add_rows(like->source ? row_type(dataset->type[c]) : types[c], rows);
+}
+
+CornuStatus cornu__dataset_reshape(CornuDataset *dataset, int64_t rows, const CornuType *types)
+{
+    if (rows < dataset->batch_size) rows = dataset->batch_size;
     for (const CornuDataset *d = dataset; d; d = d->source)
-        for (int c = 0; c < d->components; c++) {
-            CornuType type = d->type[c];
-            type.shape.extent[0] = rows;
-            CORNU__TRY(cornu_host_type_check(type));
-        }
+        for (int c = 0; c < d->components; c++)
+            CORNU__TRY(cornu_host_type_check(reshaped(d, c, rows, types)));
     for (; dataset; dataset = dataset->source) {
+        bool changed = false;
         for (int c = 0; c < dataset->components; c++) {
-            dataset->type[c].shape.extent[0] = rows;
-            dataset->bytes[c] = cornu_type_bytes(dataset->type[c]);
+            const CornuType type = reshaped(dataset, c, rows, types);
+            changed |= !cornu_type_equal(type, dataset->type[c]);
+            dataset->type[c] = type;
+            dataset->bytes[c] = cornu_type_bytes(type);
         }
+        dataset->reshaped += changed;
         dataset->batch_size = rows;
     }
     return CORNU_OK;
@@ -187,10 +206,7 @@ CornuStatus cornu__dataset_set_type(CornuDataset *dataset, int c, CornuType type
             return cornu__fail(CORNU_ERR_SHAPE, "component %d is %s: a batch of it would exceed "
                                                 "rank %d", c, cornu_type_print(&text, type),
                                CORNU_MAX_RANK);
-        memmove(type.shape.extent + 1, type.shape.extent,
-                sizeof *type.shape.extent * (size_t)type.shape.rank);
-        type.shape.extent[0] = dataset->batch_size;
-        type.shape.rank++;
+        type = add_rows(type, dataset->batch_size);
         CORNU__TRY(cornu_host_type_check(type));
     }
     dataset->type[c] = type;

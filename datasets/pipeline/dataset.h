@@ -71,6 +71,9 @@ typedef struct {
      * writes as many rows to arrays that have at least as many; *end is not used. */
     CornuStatus       (*batch)(void *state, CornuSample sample, int64_t *rows);
     int64_t             batch_size;  /* required with `batch`: rows of the first one, or of most */
+    /* If other axes differ between batches, too: called after `batch`, while there are rows, with
+     * the types of a row of the batch before (at first `types`), of which it changes extents. */
+    CornuStatus       (*row_types)(void *state, CornuSample sample, CornuType *types);
 } CornuGeneratorConfig;
 
 /*
@@ -87,7 +90,8 @@ typedef struct {
  *     CornuDataset *dataset = cornu_dataset_generator(lines, types, 1, .context = file);
  *
  * With `batch` elements are batches, as programs make them: each is one step, with as many rows as
- * it has. Such a data set is not batched again, and may be mapped, nothing else.
+ * it has, and with `row_types` as long. Such a data set is not batched again, and may be mapped,
+ * nothing else; the results of a map without types have those of the batch.
  *
  * An element may depend only on its sample, so that a resumed epoch can repeat it. The count is
  * CORNU_UNKNOWN; shuffle needs a known count, which cache provides; a shuffle within a window does

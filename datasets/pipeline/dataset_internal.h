@@ -28,9 +28,9 @@ typedef struct {
     bool          by_index;                  /* its elements are some of the source's */
     bool          of_any_batch;              /* its source's batches may differ in rows */
     bool          of_trims;                   /* and may be trimmed, see CornuTrim */
-    /* The rows of element `at`, where they differ: elements have room for batch_size of them, which
-     * grows. 0 after the end. */
-    CornuStatus (*rows)(CornuStage *stage, CornuSample at, int64_t *rows);
+    /* The rows of element `at`, and the types of a row, where they differ: elements have room for
+     * batch_size of them, which grows. 0 after the end. */
+    CornuStatus (*rows)(CornuStage *stage, CornuSample at, int64_t *rows, CornuType *types);
     /* The position in the source of row `row` of element `at`; index -1 if it is not known.
      * NULL: the same. */
     CornuSample (*origin)(const CornuDataset *dataset, CornuSample at, int64_t row);
@@ -49,6 +49,7 @@ typedef struct {
     CornuStatus       (*begin)(void *context, int64_t epoch, void **state);
     void              (*end)(void *context, void *state);
     CornuStatus       (*batch)(void *state, CornuSample sample, int64_t *rows);
+    CornuStatus       (*row_types)(void *state, CornuSample sample, CornuType *types);
     void               *context;
 } CornuGenerator;
 
@@ -68,6 +69,7 @@ struct CornuDataset {
     int                     below;      /* stages of its sources, of theirs, ...    */
     int64_t                 count;      /* elements per epoch, CORNU_NONE, CORNU_UNKNOWN */
     int64_t                 batch_size; /* 0 if not batched                         */
+    uint64_t                reshaped;   /* how often cornu__dataset_reshape changed types */
     int                     prefetch;   /* depth; 0 is none                         */
     int                     workers;    /* threads of an iterator; 0 is one         */
     bool                    by_row;     /* a batch's row b depends on no row of the
@@ -116,9 +118,9 @@ struct CornuStage {
 CornuStage *cornu__stages_open(const CornuDataset *dataset, const CornuShare *share, int *count);
 void        cornu__stages_close(CornuStage *stages, int count);
 
-/* Room for so many rows in the elements of the data set, and of those that it is made of; only
- * where the first one's kind has `rows`. */
-CornuStatus cornu__dataset_grow(CornuDataset *dataset, int64_t rows);
+/* Room for so many rows, at least, of these types in the elements of the data set, and of those
+ * that it is made of; only where the first one's kind has `rows`. */
+CornuStatus cornu__dataset_reshape(CornuDataset *dataset, int64_t rows, const CornuType *types);
 
 CornuStatus cornu__stage_fetch_timed(CornuStage *stage, CornuSample at, void *const *to,
                                      int64_t *valid);

@@ -45,7 +45,7 @@ static const CornuDatasetKind generator_kind = { .name = "generator", .fetch = c
                                                  .begin = begin_pass, .next = yield_next,
                                                  .close = end_pass, .in_order = true };
 
-/* ---- Batches of any number of rows ---- */
+/* ---- Batches of any extents ---- */
 
 static CornuStatus count_rows(CornuStage *stage, CornuSample at, int64_t *rows)
 {
@@ -54,7 +54,7 @@ static CornuStatus count_rows(CornuStage *stage, CornuSample at, int64_t *rows)
 }
 
 /* The place is after the batch that was asked for last, whose rows are known. */
-static CornuStatus batch_rows(CornuStage *stage, CornuSample at, int64_t *rows)
+static CornuStatus find_batch(CornuStage *stage, CornuSample at, int64_t *rows)
 {
     CornuSample *place = &stage->place;
     if (!stage->begun || place->epoch != at.epoch || place->index > at.index + 1) {
@@ -73,12 +73,40 @@ static CornuStatus batch_rows(CornuStage *stage, CornuSample at, int64_t *rows)
     return CORNU_OK;
 }
 
+/* Dtypes and ranks of the batches are the same. */
+static CornuStatus check_types(const CornuDataset *dataset, CornuSample at, const CornuType *types)
+{
+    for (int c = 0; c < dataset->components; c++) {
+        const CornuType before = cornu_dataset_type(dataset, c);
+        CornuText       texts[2];
+        if (types[c].dtype != before.dtype || types[c].shape.rank != before.shape.rank)
+            return cornu__fail(CORNU_ERR_SHAPE, "generator: element %lld of epoch %lld: component "
+                               "%d has rows of %s, expected the dtype and rank of those before, %s",
+                               (long long)at.index, (long long)at.epoch, c,
+                               cornu_type_print(&texts[0], types[c]),
+                               cornu_type_print(&texts[1], before));
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus batch_rows(CornuStage *stage, CornuSample at, int64_t *rows, CornuType *types)
+{
+    const CornuDataset   *dataset = stage->dataset;
+    const CornuGenerator *generator = &dataset->generator;
+    CORNU__TRY(find_batch(stage, at, rows));
+    for (int c = 0; c < dataset->components; c++) types[c] = cornu_dataset_type(dataset, c);
+    if (!*rows || !generator->row_types) return CORNU_OK;
+    CORNU__TRY(cornu__fail_sample(generator->row_types(stage->generator.state, at, types),
+                                  "generator", at));
+    return check_types(dataset, at, types);
+}
+
 static CornuStatus batch_fetch(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid)
 {
     const CornuDataset *dataset = stage->dataset;
     CornuArray          out[CORNU_MAX_COMPONENTS];
     bool                end = false;
-    CORNU__TRY(batch_rows(stage, at, valid));
+    CORNU__TRY(find_batch(stage, at, valid));
     for (int c = 0; c < dataset->components && *valid; c++) {
         const size_t used = dataset->bytes[c] / (size_t)dataset->batch_size * (size_t)*valid;
         memset((char *)to[c] + used, 0, dataset->bytes[c] - used);
@@ -94,19 +122,16 @@ static const CornuDatasetKind batches_kind = { .name = "generator", .fetch = bat
                                                .in_order = true };
 
 /* The types of batches from those of their rows. */
-static CornuStatus add_rows(CornuDataset *dataset, int64_t rows)
+static CornuStatus add_rows(CornuDataset *dataset, int64_t rows, const CornuType *types)
 {
     if (rows < 1 || rows > INT32_MAX)
         return cornu__fail(CORNU_ERR_ARGUMENT, "generator: .batch_size is %lld, expected 1 to %d",
                            (long long)rows, INT32_MAX);
-    for (int c = 0; c < dataset->components; c++) {
-        CornuShape *shape = &dataset->type[c].shape;
-        if (shape->rank == CORNU_MAX_RANK)
+    for (int c = 0; c < dataset->components; c++)
+        if (types[c].shape.rank == CORNU_MAX_RANK)
             return cornu__fail(CORNU_ERR_SHAPE, "generator: component %d has %d axes, expected "
                                "fewer", c, CORNU_MAX_RANK);
-        memmove(shape->extent + 1, shape->extent, sizeof *shape->extent * (size_t)shape->rank++);
-    }
-    return cornu__fail_prefix(cornu__dataset_grow(dataset, rows), "generator");
+    return cornu__fail_prefix(cornu__dataset_reshape(dataset, rows, types), "generator");
 }
 
 static CornuDataset *create_generator(const CornuDatasetKind *kind, const CornuType *types,
@@ -145,8 +170,9 @@ CornuDataset *cornu_dataset_generator_from(const CornuGeneratorConfig *config)
     dataset->count = CORNU_UNKNOWN;
     dataset->generator = (CornuGenerator){ .next = config->next, .begin = config->begin,
                                            .end = config->end, .batch = config->batch,
+                                           .row_types = config->row_types,
                                            .context = config->context };
-    if (!config->batch || !add_rows(dataset, config->batch_size)) return dataset;
+    if (!config->batch || !add_rows(dataset, config->batch_size, config->types)) return dataset;
     cornu_dataset_free(dataset);
     return cornu__null();
 }

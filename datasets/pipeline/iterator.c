@@ -37,7 +37,7 @@ struct CornuIterator {
     int           worker_count, thread_count;   /* threads: those that have started */
     Slot         *slots;
     int           slot_count;
-    int64_t       room;  /* rows that the buffers have room for */
+    uint64_t      reshaped;  /* that of the data set when the buffers were made */
     CornuBatch    batch; /* the caller's slot, returned by next */
     /* Under the lock: of each stage, without its sources, for `timed` elements; and of others as a
      * whole, for which no clock was read in between. */
@@ -77,33 +77,34 @@ static CornuStatus make_slot(const CornuDataset *dataset, Slot *slot)
     return CORNU_OK;
 }
 
-/* Buffers for as many rows as the data set's batches have now. */
+/* Buffers of the types that the data set's batches have now. */
 static CornuStatus make_buffers(const Worker *worker, Slot *slot)
 {
     CornuIterator *iterator = worker->iterator;
-    iterator->room = 0;   /* until all of them are there */
+    iterator->reshaped = UINT64_MAX;   /* until all of them are there */
     for (int i = 1; i < worker->stage_count; i++) {
         const CornuDatasetKind *kind = worker->stages[i].dataset->kind;
         if (kind->close) kind->close(&worker->stages[i]);
         if (kind->open) CORNU__TRY(kind->open(&worker->stages[i]));
     }
     CORNU__TRY(make_slot(iterator->dataset, slot));
-    iterator->room = iterator->dataset->batch_size;
+    iterator->reshaped = iterator->dataset->reshaped;
     return CORNU_OK;
 }
 
-/* Makes room for a batch that has more rows than those before it. Such a data set has no prefetch:
- * there is one slot, one worker, and no thread but the caller's. */
+/* Makes room for a batch that has more rows than those before it, or others. Such a data set has no
+ * prefetch: there is one slot, one worker, and no thread but the caller's. */
 static CornuStatus reserve_rows(const Worker *worker, Slot *slot, CornuSample at)
 {
     CornuIterator *iterator = worker->iterator;
     CornuStage    *first = worker->stages;
+    CornuType      types[CORNU_MAX_COMPONENTS];
     int64_t        rows;
     if (!first->dataset->kind->rows) return CORNU_OK;
-    CORNU__TRY(first->dataset->kind->rows(first, at, &rows));
-    if (rows > iterator->dataset->batch_size)
-        CORNU__TRY(cornu__dataset_grow(iterator->dataset, rows));
-    return iterator->room == iterator->dataset->batch_size ? CORNU_OK : make_buffers(worker, slot);
+    CORNU__TRY(first->dataset->kind->rows(first, at, &rows, types));
+    CORNU__TRY(cornu__dataset_reshape(iterator->dataset, rows, types));
+    return iterator->reshaped == iterator->dataset->reshaped ? CORNU_OK
+                                                             : make_buffers(worker, slot);
 }
 
 static CornuStatus fill_slot(const Worker *worker, Slot *slot, CornuSample at)
@@ -351,7 +352,7 @@ static CornuStatus make_slots(CornuIterator *iterator)
     iterator->slots = cornu__allocate((size_t)dataset->prefetch + 1, sizeof *iterator->slots);
     if (!iterator->slots) return CORNU_ERR_MEMORY;
     iterator->slot_count = dataset->prefetch + 1;
-    iterator->room = dataset->batch_size;
+    iterator->reshaped = dataset->reshaped;
     for (int s = 0; s < iterator->slot_count; s++) {
         iterator->slots[s].number = -1;
         CORNU__TRY(make_slot(dataset, &iterator->slots[s]));

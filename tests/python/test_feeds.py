@@ -51,6 +51,76 @@ class Indexed:
         self.ends += 1
 
 
+def batches_of_lengths(*lengths):
+    rng = np.random.default_rng(2)
+    return [(rng.normal(size=(4, n, 3)).astype("float32"),
+             rng.normal(size=(4, 1)).astype("float32")) for n in lengths]
+
+
+class Sequences(cornu.Model):
+    """A model of its own call, for sequences of any length."""
+
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.dense = L.LSTM(5), L.Dense(1)
+
+    def call(self, x):
+        return self.dense(self.rnn(x))
+
+
+class Lengths(unittest.TestCase):
+    """Batches whose other axes differ, too."""
+
+    def check(self, make, batches):
+        ways = []
+        for fits in (True, False):
+            model = make()
+            model.compile(cornu.optimizers.SGD(0.1), "mse")
+            model(batches[0][0])
+            model.set_weights([np.random.default_rng(i).normal(size=w.shape)
+                               for i, w in enumerate(model.weights)])
+            if fits:
+                model.fit(iter(batches), steps_per_epoch=len(batches), verbose=0)
+            else:
+                for batch in batches:
+                    model.train_on_batch(*batch)
+            ways.append(model.get_weights())
+        for one, other in zip(*ways):
+            np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
+
+    def test_each_is_a_step_of_its_length(self):
+        self.check(lambda: cornu.Sequential([cornu.Input((None, 3)), L.LSTM(5), L.Dense(1)]),
+                   batches_of_lengths(3, 1, 6, 3))
+
+    def test_a_model_of_its_own_call_is_open_where_batches_differ(self):
+        model = Sequences()
+        model.compile("sgd", "mse")
+        batches = batches_of_lengths(2, 4, 7, 1)
+        model.fit(iter(batches), steps_per_epoch=4, verbose=0)
+        self.assertEqual(tuple(model.inputs[0].shape), (None, None, 3))
+        x = batches[2][0]
+        np.testing.assert_allclose(model.predict(x, verbose=0), model(x), rtol=1e-6)
+
+    def test_it_predicts_other_lengths_than_those_of_its_first_data(self):
+        model = Sequences()
+        model.compile("sgd", "mse")
+        (x, y), (longer, _), (shorter, _) = batches_of_lengths(3, 8, 2)
+        model.fit(x, y, verbose=0)
+        for given in (longer, shorter, x):
+            np.testing.assert_allclose(model.predict(given, verbose=0), model(given), rtol=1e-6)
+            np.testing.assert_allclose(model.predict_on_batch(given), model(given), rtol=1e-6)
+        before = model.predict(longer, verbose=0)
+        model.fit(x, y, verbose=0)      # the weights are the same
+        self.assertTrue(np.abs(model.predict(longer, verbose=0) - before).max() > 0)
+
+    def test_ranks_stay(self):
+        model = cornu.Sequential([cornu.Input((None, 3)), L.LSTM(5), L.Dense(1)])
+        model.compile("sgd", "mse")
+        x, y = batches_of_lengths(3)[0]
+        with self.assertRaisesRegex(ValueError, "a batch has arrays of .*, the first one has"):
+            model.fit(iter([(x, y), (x[..., None], y)]), steps_per_epoch=2, verbose=0)
+
+
 class Feeds(unittest.TestCase):
     def same_weights(self, one, two):
         for a, b in zip(one.get_weights(), two.get_weights()):

@@ -510,6 +510,77 @@ static void such_batches_are_steps(void **state)
     cornu_model_free(model);
 }
 
+/* ---- Batches of 2 rows of 3, 1 and 4 numbers: number k of row r of batch i is 10 i + r ---- */
+
+static const int64_t lengths[] = { 3, 1, 4 };
+enum { LENGTHS = sizeof lengths / sizeof *lengths };
+
+static CornuStatus say_two_rows(void *state, CornuSample sample, int64_t *rows)
+{
+    (void)state;
+    *rows = sample.index < LENGTHS ? 2 : 0;
+    return CORNU_OK;
+}
+
+static CornuStatus say_length(void *state, CornuSample sample, CornuType *types)
+{
+    const Source *source = state;
+    types[0].shape.extent[0] = lengths[sample.index];
+    if (sample.index == source->fails_at) types[0].dtype = CORNU_I32;
+    return CORNU_OK;
+}
+
+static CornuStatus write_numbers(void *state, CornuSample sample, const CornuArray *to, bool *end)
+{
+    (void)state, (void)end;
+    assert_int_equal(to[0].type.shape.extent[1], lengths[sample.index]);
+    for (int64_t i = 0; i < 2 * lengths[sample.index]; i++)
+        ((float *)to[0].data)[i] = (float)(10 * sample.index + i / lengths[sample.index]);
+    return CORNU_OK;
+}
+
+static CornuStatus negated(void *context, CornuSample sample, const CornuArray *in,
+                           const CornuArray *out)
+{
+    (void)context, (void)sample;
+    assert_true(cornu_type_equal(in[0].type, out[0].type));
+    for (int64_t i = 0; i < cornu_type_count(in[0].type); i++)
+        ((float *)out[0].data)[i] = -((const float *)in[0].data)[i];
+    return CORNU_OK;
+}
+
+static void batches_differ_in_other_axes(void **state)
+{
+    const CornuType type = cornu_type(CORNU_F32, 3);
+    Source          source = { .fails_at = -1 };
+    (void)state;
+    CornuDataset *dataset = cornu_dataset_generator(
+        write_numbers, &type, 1, .context = &source, .batch = say_two_rows, .batch_size = 2,
+        .row_types = say_length);
+    dataset = cornu_dataset_map(dataset, negated, NULL, NULL, 0);
+    CornuIterator    *iterator = begun(dataset);
+    const CornuBatch *batch;
+    for (int epoch = 0; epoch < 2; epoch++) {
+        expect_ok(cornu_iterator_rewind(iterator, epoch));
+        for (int64_t i = 0; i < LENGTHS; i++) {
+            expect_ok(cornu_iterator_next(iterator, &batch));
+            assert_int_equal(batch->arrays[0].type.shape.extent[0], 2);
+            assert_int_equal(batch->arrays[0].type.shape.extent[1], lengths[i]);
+            for (int64_t k = 0; k < 2 * lengths[i]; k++)
+                assert_true(((const float *)batch->arrays[0].data)[k] ==
+                            -(float)(10 * i + k / lengths[i]));
+        }
+        expect_ok(cornu_iterator_next(iterator, &batch));
+        assert_null(batch);
+    }
+    source.fails_at = 1;
+    expect_ok(cornu_iterator_seek(iterator, (CornuSample){ 3, 1 }));
+    expect_error(cornu_iterator_next(iterator, &batch), CORNU_ERR_SHAPE,
+                 "element 1 of epoch 3: component 0 has rows of i32 (1)");
+    cornu_iterator_free(iterator);
+    cornu_dataset_free(dataset);
+}
+
 static void they_are_only_mapped(void **state)
 {
     (void)state;
@@ -572,6 +643,7 @@ int main(void)
         cmocka_unit_test(batches_differ_in_rows),
         cmocka_unit_test(such_batches_are_steps),
         cmocka_unit_test(they_are_only_mapped),
+        cmocka_unit_test(batches_differ_in_other_axes),
         cmocka_unit_test(memory_may_run_out_for_a_larger_batch),
         cmocka_unit_test(elements_come_until_the_end),
         cmocka_unit_test(a_cache_makes_the_count_known),

@@ -11,6 +11,8 @@ from ..callbacks import STOPPED
 
 _ROWS = ctypes.CFUNCTYPE(lib.type("u32"), ctypes.c_void_p, lib.type("CornuSample"),
                          ctypes.POINTER(ctypes.c_int64))
+_TYPES = ctypes.CFUNCTYPE(lib.type("u32"), ctypes.c_void_p, lib.type("CornuSample"),
+                          ctypes.POINTER(lib.type("CornuType")))
 _YIELD = ctypes.CFUNCTYPE(lib.type("u32"), ctypes.c_void_p, lib.type("CornuSample"),
                           ctypes.POINTER(lib.type("CornuArray")), ctypes.POINTER(ctypes.c_bool))
 
@@ -49,9 +51,9 @@ def refuse(**given):
 class Feed:
     """A data set of the library that asks Python for batches.
 
-    Each batch is x, (x, y) or (x, y, sample_weight), as fit takes arrays. All have the dtypes and,
-    but for their rows, the shapes of the first one; each is a step. An epoch is a pass over the
-    data; of an iterator, which has one pass, the steps that fit is told. With `again`, for
+    Each batch is x, (x, y) or (x, y, sample_weight), as fit takes arrays. All have the dtypes and
+    ranks of the first one; each is a step of its rows and other extents. An epoch is a pass over
+    the data; of an iterator, which has one pass, the steps that fit is told. With `again`, for
     validation, each epoch has the same batches: those that an iterator gave are kept.
     """
 
@@ -136,17 +138,14 @@ class Feed:
 
     def _make_dataset(self):
         self._lend(self._first)
-        count = len(self._at)
-        types = (lib.type("CornuType") * count)(*[a.type for a in self._at])
-        for made in types:      # of a row
-            made.shape.rank -= 1
-            for axis in range(made.shape.rank):
-                made.shape.extent[axis] = made.shape.extent[axis + 1]
-        self._bytes = [row_bytes(array) for array in self._at]
-        self._functions = (_YIELD(self._guarded(self._copy)), _ROWS(self._guarded(self._advance)))
-        next_, batch = [ctypes.cast(f, ctypes.c_void_p).value for f in self._functions]
-        config = struct("CornuGeneratorConfig", types=ctypes.addressof(types), count=count,
-                        next=next_, batch=batch, batch_size=len(self._first[0]))
+        types = (lib.type("CornuType") * len(self._at))()
+        self._row_types(None, None, types)
+        self._functions = (_YIELD(self._guarded(self._copy)), _ROWS(self._guarded(self._advance)),
+                           _TYPES(self._guarded(self._row_types)))
+        next_, batch, row_types = [ctypes.cast(f, ctypes.c_void_p).value for f in self._functions]
+        config = struct("CornuGeneratorConfig", types=ctypes.addressof(types), count=len(types),
+                        next=next_, batch=batch, row_types=row_types,
+                        batch_size=len(self._first[0]))
         self._owned = Owned(lib.cornu_dataset_generator_from(ctypes.byref(config)),
                             lib.cornu_dataset_free)
         self.address = self._owned.address
@@ -167,14 +166,22 @@ class Feed:
         if not arrays:
             return
         types = [_type_of(a) for a in arrays]
-        if types != self._types:
+        if [(dtype, len(shape)) for dtype, shape in types] != \
+                [(dtype, len(shape)) for dtype, shape in self._types]:
             raise ValueError("a batch has arrays of %s, the first one has %s"
                              % (_said(types), _said(self._types)))
         self._lend(arrays)
 
+    def _row_types(self, _state, _sample, types):
+        for i, array in enumerate(self._at):
+            types[i] = array.type
+            types[i].shape.rank -= 1
+            for axis in range(types[i].shape.rank):
+                types[i].shape.extent[axis] = array.type.shape.extent[axis + 1]
+
     def _copy(self, _state, _sample, to, _end):
-        for i, size in enumerate(self._bytes):
-            ctypes.memmove(to[i].data, self._at[i].data, self._at[i].type.shape.extent[0] * size)
+        for i, array in enumerate(self._at):
+            ctypes.memmove(to[i].data, array.data, array.type.shape.extent[0] * row_bytes(array))
 
 
 def _type_of(array):

@@ -20,7 +20,7 @@ from . import notebook
 from .feeds import is_feed
 from ..saving import check_overwrite
 from .training import Trained, listed
-from .._own.bodies import (Body, Called, Part, called_with, first_batch, inputs_as, inputs_like,
+from .._own.bodies import (Body, Called, Part, called_with, first_batches, inputs_as, inputs_like,
                            inputs_of, outputs_of, overridden)
 from .._tensors.traces import tracing
 from .._own.traced import filled, form_of, note_arguments
@@ -103,6 +103,7 @@ class Model(Trained, Configured, Weighted):
         self._input_shapes = None
         self._shared = None     # the device of another model with the same weights
         self._placed, self._eager = None, {}     # of calls on arrays
+        self._of_extents = {}   # models for data of other extents, see _fitting_model
 
     @classmethod
     def _of(cls, address):
@@ -217,21 +218,25 @@ class Model(Trained, Configured, Weighted):
         if self._body and type(self).call is Model.call and self._overrides("train_step"):
             self._make_of_parts()
             return x
-        first, x = first_batch(x) if is_feed(x) else ((x,) if y is None else (x, y), x)
+        first, other, x = first_batches(x) if is_feed(x) else \
+            ((x,) if y is None else (x, y), x, x)
         if self._body:
-            self._make_of_batch(first)
+            self._make_of_batch(first, other)
         else:
             self.build(np.shape(first[0]))
         return x
 
     _is_asked = False       # what its train_step calls it with
 
-    def _make_of_batch(self, parts):
-        """Makes the model of x; where its call does not take that, of what train_step makes of x,
-        or of the models that it calls."""
+    def _make_of_batch(self, parts, other):
+        """Makes the model of x, open where other batches may differ, if its call takes that; where
+        it does not take x, of what train_step makes of x, or of the models that it calls."""
+        known, open_ = inputs_like(parts[0]), inputs_like(parts[0], other)
         try:
-            return self._make_from(inputs_like(parts[0]))
+            return self._make_from(open_)
         except Exception as error:      # whatever the program's call raises
+            if [t.shape for t in leaves(known)] != [t.shape for t in leaves(open_)]:
+                return self._make_of_batch(parts, parts[0])
             if not self._overrides("train_step"):
                 raise
             inputs = called_with(self, parts)
@@ -377,10 +382,25 @@ class Model(Trained, Configured, Weighted):
         check_tensors(self.name, [inputs, *kwargs.values()])
         return self._called([self._call_inputs(inputs)], kwargs)
 
+    def _fitting_model(self, x):
+        """The model itself, or, for arrays of other extents than those of the data that its own
+        call was traced for, one that predicts these with the same weights."""
+        if self._body is None or self._parts or self._fits(x) or \
+                self._own_step is not None and self._own_step.struct.predict:
+            return self
+        given = self._ordered("input", x)
+        key = tuple(np.shape(array)[1:] for array in given)
+        if any(np.ndim(array) != len(t.shape) for array, t in zip(given, self.inputs)):
+            return self     # which may add a trailing axis
+        if key not in self._of_extents:
+            inputs = inputs_like(x)
+            self._of_extents[key] = Model(inputs, self._body._called([inputs], {}), self.name)
+        return self._of_extents[key]
+
     def _fits(self, inputs):
         """Whether the model, whose extents are those of its first data, takes these. Of others it
         is made anew, as a layer is."""
-        given = leaves(inputs)
+        given = self._ordered("input", inputs)
         return len(given) != len(self.inputs) or all(
             len(np.shape(x)) == len(t.shape) and
             all(a is None or a == b for a, b in zip(t.shape, np.shape(x)))
@@ -564,6 +584,8 @@ class Sequential(Model):
     def build(self, input_shape, dtype=None):
         """Makes the weights, for data of this shape; axis 0 is the batch."""
         waiting, self._waiting = self._waiting, []
+        if dtype is not None and not waiting and not self.built:
+            waiting, self._owned = self._added, None    # begun for numbers, by default
         if waiting and self._owned is None:
             self._start((tuple(input_shape)[1:], None, dtype, None, None), keep=True)
         else:

@@ -169,7 +169,7 @@ class Trained(Stepped):
 
     def _ready_to_predict(self, xs):
         if not self.built:
-            self.build(xs[0].shape)
+            self.build(xs[0].shape, *(["string"] if xs[0].dtype.kind in "SUO" else []))
         if lib.cornu_model_compiled(self.pointer) or self._predicts:
             return
         if self._device_of_others():
@@ -215,13 +215,11 @@ class Trained(Stepped):
     _has_warned = False     # of members of dictionaries that are no inputs
 
     def _ranked(self, array, i):
-        """Strings for input i, with its trailing axis of extent 1, which may be missing; of numbers
-        the library adds it."""
+        """The array for input i, with its trailing axis of extent 1, which may be missing."""
         if self._input_shapes is None:
             self._input_shapes = [tuple(t.shape) for t in self.inputs]
         shape = self._input_shapes[i] if self._input_shapes else ()
-        if getattr(array, "ndim", None) == len(shape) - 1 and shape[-1:] == (1,) and \
-                np.asarray(array).dtype.kind in "USO":
+        if getattr(array, "ndim", None) == len(shape) - 1 and shape[-1:] == (1,):
             return np.asarray(array)[..., None]
         return array
 
@@ -448,6 +446,9 @@ class Trained(Stepped):
         if is_feed(x):
             refuse(callbacks=callbacks)
             return self._predict_batches(x, steps)
+        other = self._fitting_model(x)
+        if other is not self:
+            return other.predict(x, batch_size, verbose, steps, callbacks)
         lent = Borrowed()
         xs = [np.asarray(a) for a in self._to_predict(x)]
         if self.is_function:    # which says why it cannot
@@ -483,6 +484,9 @@ class Trained(Stepped):
     def predict_on_batch(self, x):
         lent = Borrowed()
         x = self._know_data(x)
+        other = self._fitting_model(x)
+        if other is not self:
+            return other.predict_on_batch(x)
         xs = [np.asarray(a) for a in self._to_predict(x)]
         self._ready_to_predict(xs)
         outputs = self._outputs_for(xs, 0 if self.is_function else len(xs[0]))

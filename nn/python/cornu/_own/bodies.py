@@ -87,17 +87,19 @@ def overridden(kind):
     return {name for base in kind.__mro__[:kind.__mro__.index(Model)] for name in vars(base)}
 
 
-def first_batch(data):
-    """The parts of the first batch of an iterator, of which the first is x, and an iterator of
-    all."""
+def first_batches(data):
+    """The parts of the first batch of an iterator; other inputs, whose extents may differ:
+    TensorFlow's specification of all, or those of the second batch; and an iterator of all."""
+    spec = getattr(data, "element_spec", None)
     if hasattr(data, "__getitem__") and hasattr(data, "__len__"):
-        batch = data[0]
-    elif hasattr(data, "__next__"):
-        batch = next(data)
-        data = itertools.chain([batch], data)
+        batches = [data[i] for i in range(min(len(data), 2))]
     else:
-        batch = next(iter(data))
-    return parts_of(batch), data
+        batches = list(itertools.islice(data, 1 if spec is not None else 2))
+        if hasattr(data, "__next__"):
+            data = itertools.chain(batches, data)
+    if not batches:
+        raise ValueError("the iterator has no batch")
+    return parts_of(batches[0]), parts_of(spec or batches[-1])[0], data
 
 
 class Called(BaseException):
@@ -128,20 +130,27 @@ def called_with(model, parts):
     return None
 
 
-def inputs_like(data):
-    """Symbolic inputs for arrays, in the same lists and dictionaries; whole numbers stay such."""
+def inputs_like(data, other=None):
+    """Symbolic inputs for arrays, in the same lists and dictionaries; whole numbers stay such.
+    Extents are open where those of other arrays in the same form, if there are some, differ."""
     if isinstance(data, dict):
-        return {key: _input(value, key) for key, value in data.items()}
+        of = other if isinstance(other, dict) else {}
+        return {key: _input(value, of.get(key), key) for key, value in data.items()}
     if isinstance(data, (list, tuple)) and any(hasattr(v, "shape") for v in data):
-        return [_input(value) for value in data]
-    return _input(data)
+        of = other if isinstance(other, (list, tuple)) and len(other) == len(data) else data
+        return [_input(value, like) for value, like in zip(data, of)]
+    return _input(data, other)
 
 
-def _input(array, name=None):
-    array = np.asarray(array)
+def _input(array, other=None, name=None):
+    array, of = np.asarray(array), getattr(other, "shape", None)
+    shape = array.shape[1:]
+    if isinstance(of, (tuple, list)) or getattr(of, "rank", None) is not None:
+        if len(of) == array.ndim:
+            shape = [a if a == b else None for a, b in zip(shape, list(of)[1:])]
     if array.dtype.kind in "SUO":
-        return input_tensor(array.shape[1:], dtype="string", name=name)
-    return input_tensor(array.shape[1:], name=name,
+        return input_tensor(shape, dtype="string", name=name)
+    return input_tensor(shape, name=name,
                         dtype=None if array.dtype.kind == "f" else array.dtype.name)
 
 
