@@ -321,7 +321,10 @@ CornuModel *cornu__model_with_more(const CornuModelConfig *config, CornuSymbol *
 
 CornuModel *cornu_model_from(const CornuModelConfig *config)
 {
-    CornuModel *model = cornu__model_of(config);
+    CornuModelConfig  own = *config;
+    const CornuStatus status = cornu_error_pending() ? cornu_error_status()
+                                                     : cornu__cut_inputs(&own);
+    CornuModel       *model = status ? cornu__null() : cornu__model_of(&own);
     if (!model) cornu_clear_session();
     return model;
 }

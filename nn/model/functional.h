@@ -123,7 +123,9 @@ void         cornu_symbol_free(CornuSymbol *symbol);
 
 typedef struct {
     char         unset;
-    CornuSymbol *inputs[CORNU_MAX_MODEL_TENSORS];    /* of cornu_input, in the order of the data */
+    CornuSymbol *inputs[CORNU_MAX_MODEL_TENSORS];    /* in the order of the data: of cornu_input, or
+                                                        what layers return, in place of which the
+                                                        model has inputs of the same types */
     CornuSymbol *outputs[CORNU_MAX_MODEL_TENSORS];
     const char  *input_keys[CORNU_MAX_MODEL_TENSORS];  /* the keys of Keras' dictionaries in place
                                                         of lists, in ascending order; copied.

@@ -161,6 +161,10 @@ CornuMaking *cornu__making(void);
 CornuModel *cornu__model_create(const CornuLayerClass *kind, const char *name, const char *policy,
                                 int *made);
 
+/* Replaces inputs that are results of layers by inputs of their types, and outputs by those of the
+ * same calls of these. */
+CornuStatus cornu__cut_inputs(CornuModelConfig *config);
+
 /* As cornu_model_from, but the symbols need not be the thread's, and keep their owner on
  * failure. */
 CornuModel *cornu__model_of(const CornuModelConfig *config);

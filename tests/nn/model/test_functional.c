@@ -409,8 +409,37 @@ static void mistakes_are_named(void **state)
 
     a = cornu_input(.shape = { 4 });
     left = cornu_call(cornu_dense(3), a);
-    refuses(cornu_model(.inputs = { left }, .outputs = { left }), CORNU_ERR_UNSUPPORTED,
-            ".inputs[0] is dense[0][0], the output of a layer");
+    right = cornu_call(cornu_add(), left, cornu_call(cornu_dense(3), a));
+    refuses(cornu_model(.inputs = { left }, .outputs = { right }), CORNU_ERR_ARGUMENT,
+            "also depends on the input");
+}
+
+/* The back of a model, of a layer called twice and of two outputs, one of them its input, computes
+ * from what the front returns what the whole computes. */
+static void models_may_begin_at_results(void **state)
+{
+    float            x[] = { 1, -2, 3, 4, 0, 6 }, middle[6], y[4], again[4], same[6];
+    const CornuType  wide = cornu_type(CORNU_F32, 2, 3), narrow = cornu_type(CORNU_F32, 2, 2);
+    const CornuArray in = cornu_array_from(x, wide), cut = cornu_array_from(middle, wide);
+    (void)state;
+    CornuLayer  *twice = cornu_dense(3, CORNU_TANH);
+    CornuSymbol *source = cornu_input(.shape = { 3 });
+    CornuSymbol *front = cornu_call(cornu_dense(3, CORNU_RELU), source);
+    CornuSymbol *back = cornu_call(twice, cornu_call(twice, front));
+    back = cornu_call(cornu_dense(2), cornu_call(cornu_add(), back, front));
+    CornuModel *whole = cornu_model(.inputs = { source }, .outputs = { back, front });
+    CornuModel *rest = cornu_model(.inputs = { front }, .outputs = { back, front });
+    if (!whole || !rest) fail_msg("%s", cornu_error_message());
+    expect_ok(cornu_predict_on_batch_many(whole, &in,
+                                          (CornuArray[]){ cornu_array_from(y, narrow), cut }));
+    expect_ok(cornu_predict_on_batch_many(rest, &cut,
+                                          (CornuArray[]){ cornu_array_from(again, narrow),
+                                                          cornu_array_from(same, wide) }));
+    assert_memory_equal(y, again, sizeof y);
+    assert_memory_equal(middle, same, sizeof middle);
+    assert_int_equal(cornu_model_parameters(whole) - cornu_model_parameters(rest), 12);
+    cornu_model_free(whole);
+    cornu_model_free(rest);
 }
 
 /* A part of a compiled model in a model of its own, on the device that the first one opened, which
@@ -474,6 +503,7 @@ int main(void)
         cmocka_unit_test(summary_of_names_with_brackets),
         cmocka_unit_test(parts_of_compiled_models_share_their_device),
         cmocka_unit_test(inputs_of_one_number_a_row),
+        cmocka_unit_test(models_may_begin_at_results),
         cmocka_unit_test(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
