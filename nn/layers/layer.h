@@ -77,6 +77,7 @@ struct CornuLayer {
     CornuLayer            *next_kept;   /* see symbol.c */
     bool                   numbered;    /* a model has assigned its generators */
     CornuVariable         *states[CORNU_MAX_LAYER_STATES]; /* NULL until first used */
+    bool                   moved_to_host;  /* see moves_to_host of its class */
     bool                   takes_integers; /* its class', or its inner layer's */
     bool                   whole_batch; /* a row of its results depends on others, or on their
                                            number, as that of a mean over axis 0 does */

@@ -155,6 +155,9 @@ typedef struct {
                              CornuType *out);
     CornuStatus (*host_call)(const CornuLayer *layer, const CornuArray *in, int in_count,
                              CornuArray out);
+    /* It has calls for the step, too: it runs on the host only where a layer there takes its
+     * result. */
+    bool          moves_to_host;
 
     /* Returns the mask of the output, given x and its mask, call->mask; NULL is none. Without this
      * function the mask of x passes through, which suits layers that process each step

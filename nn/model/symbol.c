@@ -1,4 +1,5 @@
 /* Symbols and nodes; the thread owns them until a model does. */
+#include "../layers/preprocessing/host_internal.h"
 #include "model_internal.h"
 
 #include <math.h>
@@ -216,16 +217,27 @@ static const CornuHostStage *stage_of(const CornuLayer *layer)
     return layer->kind->call_masked ? ((const CornuModel *)layer)->stage : NULL;
 }
 
+/* Whether the node's result is known before the step. A layer that may run on the host does from
+ * now on, if its operands are there, unless another call or a model has it in the step. */
+static bool is_on_host(const CornuNode *node, bool wanted)
+{
+    CornuLayer *layer = node->layer;
+    bool        there = true;
+    if (node->in_count == 0 || cornu__on_host(layer)) return true;
+    if (!wanted || !layer->kind->moves_to_host || layer->calls > 1 || layer->numbered) return false;
+    for (int i = 0; i < node->in_count; i++)
+        there = there && is_on_host(node->in[i]->node, false);
+    return layer->moved_to_host = there;
+}
+
 /* A layer runs on the host if its inputs are there, and only there strings are. */
 static CornuStatus check_host(const CornuLayer *layer, CornuSymbol *const *in, int count)
 {
     const CornuHostStage *stage = stage_of(layer);
     CornuText             place;
     for (int i = 0; i < count; i++) {
-        const CornuNode *from = in[i]->node;
-        const bool       there = from->in_count == 0 || from->layer->kind->host_call;
-        const bool       wanted = layer->kind->host_call || (stage && stage->takes(layer, i));
-        if (wanted && !there)
+        const bool wanted = cornu__on_host(layer) || (stage && stage->takes(layer, i));
+        if (wanted && !is_on_host(in[i]->node, true))
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: runs on the host before the step, but "
                                "%s is computed in it; expected an input of the model or a layer "
                                "that runs on the host, too", cornu_layer_name(layer),

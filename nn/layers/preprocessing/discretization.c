@@ -4,6 +4,7 @@
 
 #include "categories_internal.h"
 #include "adapt_internal.h"
+#include "host_internal.h"
 
 typedef CORNU__LAYER(CornuDiscretizationConfig) Discretization;
 
@@ -43,6 +44,39 @@ static CornuTensor *discretization_call(CornuLayer *layer, const CornuCall *call
     return cornu__encode(layer, indices, config->output_mode, count + 1, NULL);
 }
 
+/* ---- On the host ---- */
+
+static CornuStatus type_of(const CornuLayer *layer, const CornuArray *in, int in_count,
+                           CornuType *out)
+{
+    (void)in_count;
+    if (((const Discretization *)layer)->config.output_mode != CORNU_INT_OUTPUT)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "on the host, where a layer takes the result, "
+                           "the numbers of bins are found: expected the output mode \"int\"");
+    return cornu__host_encoded_type(in[0].type.shape, CORNU_INT_OUTPUT, 0, out);
+}
+
+static CornuStatus discretization_host(const CornuLayer *layer, const CornuArray *in, int in_count,
+                                       CornuArray out)
+{
+    const CornuNumbers *bounds = &((const Discretization *)layer)->config.bin_boundaries;
+    const int64_t       count = cornu_type_count(in[0].type);
+    (void)in_count;
+    if (!bounds->values)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "has no boundaries, expected .bin_boundaries or "
+                           "cornu_adapt before it is used");
+    const int64_t bins = cornu_shape_count(bounds->shape);
+    for (int64_t i = 0; i < count; i++) {
+        const float x = (float)cornu_array_get(in[0], i);
+        int32_t     above = (int32_t)bins;     /* as in the step, in f32 */
+        while (above > 0 && x < (float)bounds->values[above - 1]) above--;
+        ((int32_t *)out.data)[i] = above;
+    }
+    return CORNU_OK;
+}
+
+/* ---- Class ---- */
+
 static CornuStatus discretization_resolve(CornuLayer *layer)
 {
     CornuDiscretizationConfig *config = &((Discretization *)layer)->config;
@@ -81,6 +115,7 @@ static const CornuField fields[] = {
 const CornuLayerClass cornu__discretization_class = {
     .class_name = "Discretization", .size = sizeof(Discretization), .build = discretization_build,
     .call = discretization_call, .mask = cornu__no_mask,
+    .host_type = type_of, .host_call = discretization_host, .moves_to_host = true,
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Discretization,
                                                      discretization_resolve),
                                        .never_trains = true },

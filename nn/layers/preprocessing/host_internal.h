@@ -6,7 +6,10 @@
 #include "../text_layers.h"
 
 /* Whether the layer runs on the host. */
-static inline bool cornu__on_host(const CornuLayer *layer) { return layer->kind->host_call; }
+static inline bool cornu__on_host(const CornuLayer *layer)
+{
+    return layer->kind->host_call && (!layer->kind->moves_to_host || layer->moved_to_host);
+}
 
 /* For class tables, kind->types, made of kind->host_type. */
 CornuStatus cornu__host_types(CornuLayer *layer, const CornuType *in, int in_count, CornuType *out);

@@ -220,6 +220,45 @@ static CornuTensor *integer_lookup_call(CornuLayer *layer, const CornuCall *call
     return cornu_op_multiply(y, cornu_op_convert(idf_of(self, call), layer->compute));
 }
 
+/* ---- On the host ---- */
+
+static CornuStatus type_of(const CornuLayer *layer, const CornuArray *in, int in_count,
+                           CornuType *out)
+{
+    const CornuIntegerLookupConfig *c = &((const Lookup *)layer)->config;
+    (void)in_count;
+    if (c->invert || c->output_mode != CORNU_INT_OUTPUT)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "on the host, where a layer takes the result, "
+                           "the places of integers are found: expected the output mode \"int\"");
+    return cornu__host_encoded_type(in[0].type.shape, CORNU_INT_OUTPUT, depth_of(c), out);
+}
+
+static int64_t place_of(const Lookup *self, int64_t token)
+{
+    const CornuIntegerLookupConfig *c = &self->config;
+    const int64_t other = oov_of(c);
+    if (c->mask_token != 0 && token == cornu__integer(c->mask_token, 0)) return 0;
+    const Entry *found = bsearch(&(Entry){ .token = token }, self->sorted, (size_t)size_of(c),
+                                 sizeof *self->sorted, by_token);
+    if (found) return found->place + vocabulary_start(c);
+    return other == 0 ? -1 : oov_start(c) + (token % other + other) % other;
+}
+
+static CornuStatus integer_lookup_host(const CornuLayer *layer, const CornuArray *in, int in_count,
+                                       CornuArray out)
+{
+    const Lookup *self = (const Lookup *)layer;
+    const int64_t count = cornu_type_count(in[0].type);
+    (void)in_count;
+    CORNU__TRY(cornu__host_check_whole(in[0]));
+    if (!self->config.vocabulary.values)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "has no vocabulary, expected .vocabulary or "
+                           "cornu_adapt before it is used");
+    for (int64_t i = 0; i < count; i++)
+        ((int32_t *)out.data)[i] = (int32_t)place_of(self, cornu__host_whole(in[0], i));
+    return CORNU_OK;
+}
+
 #define LOOKUP(name) offsetof(CornuIntegerLookupConfig, name)
 static const CornuField fields[] = {
     { "max_tokens", CORNU_FIELD_INTEGER_OR_NONE, LOOKUP(max_tokens) },
@@ -313,6 +352,7 @@ static CornuStatus integer_lookup_resolve(CornuLayer *layer)
 const CornuLayerClass cornu__integer_lookup_class = {
     .class_name = "IntegerLookup", .size = sizeof(Lookup), .build = integer_lookup_build,
     .call = integer_lookup_call, .mask = cornu__no_mask, .takes_integers = true,
+    .host_type = type_of, .host_call = integer_lookup_host, .moves_to_host = true,
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Lookup, integer_lookup_resolve),
                                        .asset = "vocabulary.txt", .needs_asset = needs_asset,
                                        .read_asset = read_asset },

@@ -25,7 +25,8 @@ CornuStatus cornu__read_policy(const json_t *dtype, const char **name)
 static CornuStatus set_policy(CornuLayer *layer, const json_t *dtype, const CornuPolicy *usual)
 {
     const char *name;
-    if (layer->kind->host_call) return CORNU_OK;   /* that of its output follows from its mode */
+    if (layer->kind->host_call && !layer->kind->moves_to_host)
+        return CORNU_OK;    /* the dtype of its output follows from its mode */
     if (cornu__is_quantized_policy(dtype)) return cornu__read_quantized_policy(dtype, layer);
     CORNU__TRY(cornu__read_policy(dtype, &name));
     const CornuPolicy *policy = name ? cornu_policy(name) : NULL;
