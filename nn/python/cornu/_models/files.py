@@ -14,6 +14,7 @@ from .._own.callables import Resolving
 from .._tensors.symbols import set_extents
 from ..optimizers import Optimizer
 from ..saving import custom_object_scope, in_scope
+from ..utils.feature_space import FeatureSpace
 
 
 def _named(model):
@@ -62,7 +63,7 @@ def load(path, compile: bool = True, device=None, input_shapes=None) -> Model:
         made = _named(made)
         if of_keras:
             read_from(path, made, compile)
-    return made
+    return FeatureSpace.of_file(path, made) if of_keras else made
 
 
 def _loaded(path, compile, device, input_shapes):

@@ -69,8 +69,6 @@ HINTS = {
     "quantizers": "dtype=\"int8_from_float32\" of layers, or cornu.Int8Model",
     "random": "numpy.random for arrays; layers such as cornu.layers.Dropout in models",
     "saving.KerasFileEditor": "cornu.load(path), and model.save(path)",
-    "utils.FeatureSpace":
-        "a cornu.layers.Normalization, StringLookup or Discretization of each input",
     "utils.Config": "a dictionary",
     "utils.bounding_boxes": "NumPy on arrays of boxes before the model",
     "utils.get_source_inputs": "model.inputs",

@@ -49,7 +49,7 @@ def tensor_of(x, dtype):
 def in_graph(call, *given, draws=False, example=None):
     """call(*given) as a part of a graph of TensorFlow, if a tensor of one is among the arguments,
     or if it draws numbers while one is made; else NotImplemented. example(): a value that the call
-    takes, where 0 or "" may be refused."""
+    takes, where 0 or "" may be refused, or a list of one for each tensor."""
     return _callers[0](call, given, draws, example) if _callers else NotImplemented
 
 

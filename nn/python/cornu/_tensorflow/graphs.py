@@ -40,11 +40,12 @@ def _tried(computed, tensors, example):
                              "before; in %s" % users_line())
     unknown = any(None in tuple(t.shape) for t in tensors)
     value, failure = example() if example else None, None
+    values = value if isinstance(value, list) else [value] * len(tensors)
     for counts in (False, True):
         for pair in _UNKNOWN if unknown or counts else [_UNKNOWN[0][:1]]:
             try:
-                made = [computed([_array_like(tensor, extent, value, counts) for tensor in tensors])
-                        for extent in pair]
+                made = [computed([_array_like(tensor, extent, like, counts)
+                                  for tensor, like in zip(tensors, values)]) for extent in pair]
                 return made[0][0], [arrays for _, arrays in made]
             except Exception as error:      # pylint: disable=broad-exception-caught
                 failure = failure or error

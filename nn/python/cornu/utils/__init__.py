@@ -13,6 +13,7 @@ from .._tensors.symbols import (Tensor as _Tensor, find_tensor as _find_tensor,
                                 operands as _operands, operation as _operation)
 from .._tensors.values import state as _state
 from .batches import Dataset, PyDataset, split_dataset, timeseries_dataset_from_array
+from .feature_space import FeatureSpace
 from .files import get_file
 from .folders import (audio_dataset_from_directory, image_dataset_from_directory,
                       text_dataset_from_directory)
@@ -180,14 +181,14 @@ globals().update({name: _setting(name) for name in _SETTINGS})
 
 legacy = _Namespace("utils.legacy", {"deserialize_keras_object": deserialize_keras_object,
                                      "serialize_keras_object": serialize_keras_object})
-__all__ = ["CustomObjectScope", "Dataset", "Image", "Progbar", "PyDataset", "array_to_img",
-           "audio_dataset_from_directory", "clear_session", "custom_object_scope",
+__all__ = ["CustomObjectScope", "Dataset", "FeatureSpace", "Image", "Progbar", "PyDataset",
+           "array_to_img", "audio_dataset_from_directory", "clear_session", "custom_object_scope",
            "deserialize_keras_object", "get_custom_objects", "get_file", "get_registered_name",
-           "get_registered_object", "get_source_inputs",
-           "image_dataset_from_directory", "img_to_array", "is_keras_tensor", "legacy", "load_img",
-           "model_to_dot", "normalize", "pack_x_y_sample_weight", "pad_sequences", "plot_model",
-           "register_keras_serializable", "save_img", "serialize_keras_object", "set_dtype_policy",
-           "set_random_seed", "split_dataset", "standardize_dtype", "text_dataset_from_directory",
+           "get_registered_object", "get_source_inputs", "image_dataset_from_directory",
+           "img_to_array", "is_keras_tensor", "legacy", "load_img", "model_to_dot", "normalize",
+           "pack_x_y_sample_weight", "pad_sequences", "plot_model", "register_keras_serializable",
+           "save_img", "serialize_keras_object", "set_dtype_policy", "set_random_seed",
+           "split_dataset", "standardize_dtype", "text_dataset_from_directory",
            "timeseries_dataset_from_array", "to_categorical", "unpack_x_y_sample_weight"]
 __all__ += _SETTINGS + add_aliases("utils", globals())
 __getattr__ = getter(__name__)
