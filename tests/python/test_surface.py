@@ -172,10 +172,11 @@ class Settings(unittest.TestCase):
         self.assertEqual(cornu.backend.epsilon(), 1e-7)
         cornu.config.set_floatx("float32")
         for function, value in ((cornu.config.set_floatx, "float64"),
-                                (cornu.config.set_epsilon, 1e-3),
-                                (cornu.backend.set_image_data_format, "channels_first")):
+                                (cornu.config.set_epsilon, 1e-3)):
             with self.assertRaisesRegex(ValueError, "is not supported"):
                 function(value)
+        with self.assertRaisesRegex(ValueError, "expected 'channels_last' or 'channels_first'"):
+            cornu.backend.set_image_data_format("middle")
         self.assertEqual([cornu.backend.get_uid("a b") for _ in range(2)], [1, 2])
         self.assertTrue(cornu.backend.is_keras_tensor(cornu.Input((2,))))
         self.assertEqual([cornu.backend.standardize_dtype(d) for d in
@@ -202,6 +203,21 @@ class Settings(unittest.TestCase):
         paths, scores = backend.ctc_decode(y_pred, np.array([6.0, 5.0]))
         self.assertEqual((len(paths), paths[0].shape, scores.shape), (1, (2, 6), (2, 1)))
         self.assertEqual(len(backend.ctc_decode(y_pred, steps[:, 0], False, 9, 2)[0]), 2)
+
+    def test_channels_may_be_first_by_default(self):
+        x = np.random.default_rng(0).normal(size=(2, 3, 5, 6)).astype("float32")
+        layer = cornu.layers.Conv2D(4, 3)
+        last = layer(np.moveaxis(x, 1, -1))
+        cornu.config.set_image_data_format("channels_first")
+        try:
+            first = cornu.layers.Conv2D(4, 3)
+            first.build((None, 3, 5, 6))
+            first.set_weights(layer.get_weights())
+            np.testing.assert_allclose(np.moveaxis(first(x), 1, -1), last, rtol=1e-5, atol=1e-6)
+            made = cornu.ops.conv(x, layer.kernel.numpy())
+            np.testing.assert_allclose(np.moveaxis(made, 1, -1), last, rtol=1e-5, atol=1e-6)
+        finally:
+            cornu.config.set_image_data_format("channels_last")
 
     def test_auto_is_silent_without_interactive_logging(self):
         self.assertTrue(cornu.utils.is_interactive_logging_enabled())

@@ -3,6 +3,7 @@ values are refused."""
 
 from ._models import training as _training
 from ._surface.missing import getter
+from ._tensors.symbols import data_format as _data_format
 from .dtype_policies import global_policy as dtype_policy, set_global_policy as set_dtype_policy
 
 _EPSILON = 1e-7     # of losses and metrics; layers and optimizers have an argument
@@ -39,15 +40,17 @@ def set_epsilon(value):
 
 
 def image_data_format():
-    """"channels_last": the default of layers."""
-    return "channels_last"
+    """Where layers and operations that are not told have the channels: "channels_last", at
+    first."""
+    return _data_format[0]
 
 
 def set_image_data_format(data_format):
-    """Only "channels_last"."""
-    if data_format != "channels_last":
-        raise ValueError("set_image_data_format: %r is not supported as the default, expected "
-                         "'channels_last'; layers have the argument data_format" % (data_format,))
+    """"channels_last" or "channels_first": of layers made and operations called from now on."""
+    if data_format not in ("channels_last", "channels_first"):
+        raise ValueError("set_image_data_format: %r, expected 'channels_last' or 'channels_first'"
+                         % (data_format,))
+    _data_format[0] = data_format
 
 
 def enable_interactive_logging():

@@ -13,7 +13,7 @@ from ._binding.library import Owned, lib, struct
 from ._tensors.operators import operate
 from ._surface.missing import add_aliases, getter, missing_attribute
 from ._surface.registry import add_registry
-from ._tensors.symbols import Tensor, find_tensor, input_tensor as Input
+from ._tensors.symbols import Tensor, data_format, find_tensor, input_tensor as Input
 from ._own.input_spec import InputSpec
 from ._own.extended import Extended, overrides
 from ._own.lambdas import Lambda, Wrapper
@@ -21,6 +21,7 @@ from ._own.open_layers import base_for
 from ._own.callables import Objects, Resolving, is_own, name_of
 from ._own.traced import Layer, made_of_config
 from ._tensors.traces import tracing
+from ._tensors.values import Array
 from ._own.wrappers import Wraps, layer_fields
 from ._models.weighted import Weight, Weighted, by_address, check_tensors
 
@@ -59,16 +60,23 @@ class BuiltIn(Described, Layer):
         self._input_shape = kwargs.pop("input_shape", None)   # of a Sequential that begins with it
         if "input_dim" in kwargs and "input_dim" not in self.field_names:
             self._input_shape = (kwargs.pop("input_dim"),)
+        given = kwargs.pop("weights", None) if self.class_name == "Embedding" else None
         Described.__init__(self, *args, **kwargs)
         mode = self._config.get("output_mode")
         if mode in ("binary", "tf-idf"):        # Keras' other words
             self._config["output_mode"] = "multi_hot" if mode == "binary" else "tf_idf"
+        if "data_format" in self.field_names and data_format[0] != "channels_last" and \
+                self._config.get("data_format") is None:
+            self._config["data_format"] = data_format[0]
         for name in {"padding", "data_format"} & set(self._config):
             if isinstance(self._config[name], str):
                 self._config[name] = self._config[name].lower()     # Keras takes "VALID"
         if not self._config.get("name"):
             self._config["name"] = unique_name(snake_case(self.class_name))
         self._make()
+        if given is not None:       # whose shapes are known
+            self.build((None,))
+            self.set_weights(given if isinstance(given, (list, tuple)) else [given])
         if tracing() is not None:
             tracing().made.append(self)
 
@@ -212,11 +220,13 @@ class BuiltIn(Described, Layer):
     def _layer_pointer(self):
         return self._owned.address
 
-    def build(self, input_shape):
-        """Makes the weights, for operands of this shape, or of these; axis 0 is the batch."""
+    def build(self, input_shape, *more):
+        """Makes the weights, for operands of this shape, or of these; axis 0 is the batch. Several
+        are in a list, or follow each other, as those of the query and value of attention."""
         shapes = list(input_shape.values()) if isinstance(input_shape, dict) else input_shape
         if not (shapes and isinstance(shapes[0], (list, tuple))):
             shapes = [shapes]
+        shapes = [*shapes, *more]
         of_many = (lib.type("CornuShape") * len(shapes))()
         for made, shape in zip(of_many, shapes):
             made.rank = len(shape)
@@ -305,12 +315,13 @@ class Adapts:
         """Learns from data: an array, a list, or batches as fit takes, of which `steps` are read.
         What was learnt before is forgotten; a string is a document."""
         from ._models.feeds import Feed, is_feed
+        from ._tensors.calls import stored
         lent, config = Borrowed(), struct("CornuAdaptConfig", layer=self._layer_pointer())
         if is_feed(data):
             feed = Feed(self, data if steps is None else itertools.islice(data, steps))
             config.data = feed.address
         else:
-            values = np.asarray(data)
+            values = stored(getattr(data, "flat_values", data))     # of TensorFlow's ragged rows
             config.x = lent.array(values if values.ndim else values[None])
             feed = None
         try:
@@ -335,6 +346,34 @@ class HasVocabulary:
 
     def vocabulary_size(self):
         return len(self.get_vocabulary())
+
+    def _computed(self, args, kwargs):
+        if len(args) == 1 and hasattr(args[0], "with_flat_values"):
+            return self._of_ragged(args[0])
+        return super()._computed(args, kwargs)
+
+    def _of_ragged(self, rows):
+        """Of TensorFlow's rows of different lengths: numbers in such rows, or a vector of each."""
+        if self.output_mode == "int":
+            return rows.with_flat_values(self(rows.flat_values))
+        return self._vectors(rows.flat_values, rows.row_splits)
+
+    def _vectors(self, values, splits):
+        """What is counted in each row of ragged ones, which begin and end at the splits."""
+        from ._tensorflow import in_graph
+        made = in_graph(self._vectors, values, splits)
+        if made is not NotImplemented:
+            return made
+        single = self.output_mode if self.output_mode == "tf_idf" else "count"
+        each = self._like(output_mode=single)(np.asarray(values)[:, None])
+        sums = np.add.reduceat(np.concatenate([each, each[:1] * 0]), np.asarray(splits)[:-1])
+        sums[np.diff(splits) == 0] = 0
+        return (np.minimum(sums, 1) if self.output_mode == "multi_hot" else sums).view(Array)
+
+    def _like(self, **changed):
+        """A layer with the same vocabulary."""
+        return type(self).from_config({**self.get_config(), **changed, "name": None,
+                                       "vocabulary": self.get_vocabulary(False)})
 
     def set_vocabulary(self, vocabulary, idf_weights=None):
         """In place of adapt, before the layer is called."""

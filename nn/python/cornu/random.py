@@ -8,7 +8,7 @@ None, others.
 import threading
 
 from ._binding.described import unique_name
-from ._tensors.extents import Extent
+from ._tensors.extents import Extent, as_extents
 from ._tensors.symbols import Tensor, find_tensor, operation
 from ._tensorflow import in_graph
 from ._tensors.traces import tracing
@@ -90,7 +90,7 @@ def _draw(name, *values, seed=None, **named):
 
 
 def _shape(shape):
-    return list(shape) if hasattr(shape, "__iter__") else [shape]
+    return list(as_extents(shape)) if hasattr(shape, "__iter__") else [shape]
 
 
 def normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):

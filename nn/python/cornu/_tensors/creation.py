@@ -3,7 +3,7 @@ tensors, or of tensors, they are computed by the model."""
 
 import numpy as np
 
-from .extents import Extent, Extents
+from .extents import Extent, Extents, as_extents
 from .operators import operate
 from .symbols import find_tensor
 from .values import Array, to_array
@@ -24,6 +24,7 @@ def _shape(shape):
 
 def full(shape, fill_value, dtype=None):
     """keras.ops.full."""
+    shape = as_extents(shape)
     if _computed(shape, fill_value):
         return operate("full", _shape(shape), fill_value, dtype=dtype)
     return _made(np.full(shape, to_array(fill_value)), dtype)

@@ -98,10 +98,27 @@ class Extents(list):
         return (len(self),)
 
 
+class Shape(tuple):
+    """The shape of a symbolic tensor. As a whole it may be given where a shape is expected."""
+
+    def __new__(cls, extents, tensor):
+        made = tuple.__new__(cls, extents)
+        made.tensor = tensor
+        return made
+
+    def __reduce__(self):
+        return tuple, (tuple(self),)
+
+
 def extents_of(x):
     """The extents of a symbolic tensor, as ops.shape has them."""
     return tuple(Extent(x, axis) if extent is None else extent
                  for axis, extent in enumerate(x.shape))
+
+
+def as_extents(shape):
+    """Of a Shape what ops.shape has; any other value as it is."""
+    return extents_of(shape.tensor) if isinstance(shape, Shape) and None in shape else shape
 
 
 # ---- Operations on extents alone ----

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._binding.arrays import KERAS_NAMES, dtype_number, shape_of
 from .._binding.described import plain, unique_name
-from .extents import Extent, compute
+from .extents import Extent, Shape, as_extents, compute
 from .._binding.library import Owned, arguments, lib, struct
 from .operators import Operators, users_line
 from .traces import tracing
@@ -32,7 +32,7 @@ class Tensor(Operators):
     @property
     def shape(self):
         """Its extents; None is unknown, as that of the batch."""
-        return shape_of(lib.cornu_symbol_type(self.pointer).shape)
+        return Shape(shape_of(lib.cornu_symbol_type(self.pointer).shape), self)
 
     @property
     def dtype(self):
@@ -182,10 +182,22 @@ def find_tensor(values):
     return found
 
 
+data_format = ["channels_last"]     # of layers and operations that are not told: see cornu.config
+_OF_CHANNELS = {"adaptive_average_pool", "adaptive_max_pool", "average_pool", "conv",
+                "conv_transpose", "depthwise_conv", "max_pool", "separable_conv"}
+
+
 def operation(name, /, *values, **named):
     """keras.ops.NAME with the arguments of Keras. With a symbolic tensor among them it is one of a
     model; with a recorded one, or a variable while there is a recording, it is recorded; of arrays
     and numbers it is computed. Several results are a list."""
+    if name in _OF_CHANNELS and named.get("data_format") is None and \
+            data_format[0] != "channels_last":
+        named["data_format"] = data_format[0]
+    values = [as_extents(value) for value in values]
+    named = {key: as_extents(value) for key, value in named.items()}
+    if name == "reshape" and len(values) == 2:
+        values = _for_any_batch(*values)
     found = find_tensor(values)
     if found is None and named or isinstance(found, Readable):
         other = find_tensor(named.values())
@@ -206,6 +218,18 @@ def operation(name, /, *values, **named):
     if recording is None:
         return eager(name, values, named)
     return record(recording, name, values, named)
+
+
+def _for_any_batch(x, newshape):
+    """The arguments of reshape. Keras knows the rows of the batch where it makes the step: a shape
+    that takes a whole number of rows, with the batch in axis 0, is one of as many as there are."""
+    shape = (newshape,) if isinstance(newshape, numbers.Integral) else newshape
+    if not isinstance(x, Tensor) or x.shape[:1] != (None,) or None in x.shape[1:] or \
+            not all(isinstance(n, numbers.Integral) and n > 0 for n in shape):
+        return x, newshape
+    row, rest = int(np.prod(x.shape[1:])), int(np.prod(shape[1:]))
+    fits = shape[0] * rest % row == 0 and (row % rest == 0 or rest % row == 0)
+    return x, ((-1, *shape[1:]) if fits else newshape)
 
 
 def _symbolic(name, values, named):

@@ -668,6 +668,8 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
         return x if dtype is None else operate("cast", x, dtype)
     if isinstance(x, (list, tuple)) and any(isinstance(v, (Value, Operators)) for v in x):
         return operate("stack", list(x))
+    if dtype in (None, "string") and np.asarray(x).dtype.kind in "SUO":
+        return np.asarray(x).view(Array)
     return to_array(x, dtype).view(Array)
 
 
