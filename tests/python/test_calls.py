@@ -88,6 +88,21 @@ class Calls(unittest.TestCase):
         self.assertIsNone(cornu.ops.relu(x)._keras_mask)
         self.assertIsNone(L.Dense(3)(np.ones((2, 4)))._keras_mask)
 
+    def test_a_layer_that_needs_the_number_of_rows(self):
+        class Steps(L.Layer):
+            def __init__(self):
+                super().__init__()
+                self.dense = L.Dense(3)
+
+            def call(self, x):
+                state = cornu.ops.zeros((x.shape[0], 3))
+                for t in range(x.shape[1]):
+                    state = self.dense(state) + self.dense(x[:, t, :3])
+                return state
+        layer = Steps()
+        self.assertEqual(layer(np.ones((2, 4, 3))).shape, (2, 3))
+        self.assertEqual(layer(np.ones((5, 4, 3))).shape, (5, 3))
+
     def test_a_trailing_axis_of_1_in_symbolic_calls(self):
         """May be missing, or be there, as in calls on arrays."""
         image, row = cornu.Input((4, 4, 1)), cornu.Input((3,))

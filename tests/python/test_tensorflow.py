@@ -43,7 +43,9 @@ class Functions(unittest.TestCase):
             np.testing.assert_allclose(a, b.numpy(), atol=atol, rtol=1e-5)
 
     def test_of_its_numpy(self):
-        from tensorflow.experimental import numpy as tnp
+        from tensorflow.experimental import numpy as first
+        import tensorflow.experimental.numpy as tnp
+        self.agree(lambda x: first.exp(x), rows(4, 5))
         self.agree(lambda x, y: tnp.matmul(tnp.maximum(x, 0.0), tnp.transpose(y, (0, 2, 1))) +
                    tnp.mean(tnp.square(x - y)), rows(4, 5, 6), rows(4, 5, 6, seed=2))
 

@@ -5,6 +5,7 @@ import inspect
 
 import numpy as np
 
+from .._binding.imports import when_imported
 from .._binding.nested import mapped
 from .._tensors.counterparts import connect_functions
 from .._tensors.either import Either
@@ -50,6 +51,7 @@ def connect(tensorflow):
         if real is not None:
             setattr(tensorflow.random, name, _drawing(real, draw))
     connect_functions(tensorflow.experimental.numpy)
+    when_imported("tensorflow.experimental.numpy", connect_functions)   # another module than that
     return True
 
 

@@ -304,6 +304,11 @@ def _called_as_it_is(layer, args, kwargs, training, error=None):
         raise error from None
 
 
+def _lacks_rows(error):
+    """Whether a call may need the number of rows, which is None in a trace: ops.zeros((None, 3))."""
+    return isinstance(error, (ShapeError, UnsupportedError)) or "NoneType" in str(error)
+
+
 def call_layer(layer, args, kwargs):
     """layer(x) of arrays or recorded tensors: by a model of this call alone, which the layer
     keeps."""
@@ -326,8 +331,8 @@ def call_layer(layer, args, kwargs):
     if model is None:
         try:
             model = _model_of_call(layer, symbols, args, kwargs)
-        except (ShapeError, UnsupportedError) as error:
-            if not layer._is_traced:
+        except (ShapeError, UnsupportedError, TypeError) as error:
+            if not layer._is_traced or not _lacks_rows(error):
                 raise
             made = _called_as_it_is(layer, *given, training, error)
             _keep(layer, key, _AS_IT_IS)
