@@ -88,6 +88,21 @@ class Calls(unittest.TestCase):
         self.assertIsNone(cornu.ops.relu(x)._keras_mask)
         self.assertIsNone(L.Dense(3)(np.ones((2, 4)))._keras_mask)
 
+    def test_layers_of_a_sequential_model_before_it_has_a_shape(self):
+        class Own(L.Layer):
+            def call(self, x):
+                return 2 * x
+        layers = [L.Dense(3), Own(), L.Dense(2)]
+        for start in (0, 1):        # the first ones are the library's at once, or wait
+            model = cornu.Sequential(layers[start:])
+            self.assertEqual(model.layers, layers[start:])
+            self.assertIs(model.pop(), layers[2])
+            self.assertEqual(model.layers, layers[start:2])
+            layers = [L.Dense(3), Own(), L.Dense(2)]
+        model = cornu.Sequential(layers)
+        self.assertEqual(model(np.ones((2, 4))).shape, (2, 2))
+        self.assertEqual(model.layers, layers)
+
     def test_a_layer_that_needs_the_number_of_rows(self):
         class Steps(L.Layer):
             def __init__(self):

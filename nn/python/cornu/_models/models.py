@@ -564,6 +564,11 @@ class Sequential(Model):
     def _unknown(self):
         return bool(self._waiting)
 
+    @property
+    def layers(self):
+        """The layers, also before the data's shape is known."""
+        return [*(Model.layers.fget(self) if self._owned else []), *self._waiting]
+
     # Those of its first call, as in Keras; before it, its own.
     @property
     def input(self):
@@ -597,7 +602,7 @@ class Sequential(Model):
 
     def pop(self, rebuild=True):
         """Takes the last layer away, and returns it, before compile."""
-        layers = list(self._waiting or self.layers)
+        layers = self.layers
         if not layers:
             raise ValueError("%s: pop of a model without layers" % self._pending)
         if self._compiled is not None:
