@@ -128,6 +128,26 @@ class Functions(Histories):
                 np.testing.assert_allclose(model.evaluate(X, Y, batch_size=3, verbose=0),
                                            evaluated, atol=4e-6)
 
+    def test_values_without_rows(self):
+        """As Keras reduces them: of the mean over a batch the mean of what is left, or the sum."""
+        def of_columns(y_true, y_pred):
+            return ops.mean(ops.square(y_true - y_pred), axis=0)
+
+        class Summed(cornu.losses.Loss):
+            def call(self, y_true, y_pred):
+                return of_columns(y_true, y_pred)
+        x, y = np.eye(6, 4, dtype="float32"), np.arange(18.0).reshape(6, 3)
+        for loss, reduce in ((of_columns, np.mean), (Summed(reduction="sum"), np.sum)):
+            model = cornu.Sequential([cornu.Input((4,)), cornu.layers.Dense(3)])
+            model.compile(cornu.optimizers.SGD(0.1), loss)
+            wanted = reduce(np.square(y - model.predict(x, verbose=0)).mean(0))
+            self.assertAlmostEqual(model.evaluate(x, y, batch_size=8, verbose=0) / wanted, 1, 5)
+            error = y - model.predict(x, verbose=0)
+            before = model.get_weights()[1]
+            model.fit(x, y, batch_size=6, verbose=0)
+            step = 0.1 * 2 * error.mean(0) / (3 if reduce is np.mean else 1)
+            np.testing.assert_allclose(model.get_weights()[1] - before, step, rtol=1e-4)
+
     def test_on_arrays(self):
         self.assertAlmostEqual(float(Huber(0.7)(Y, Y * 0.5)), 0.057638895, 7)
         metric = F1()

@@ -112,18 +112,24 @@ def name_of(function):
 
 # ---- Losses ----
 
-def values_of(recording, function, y_true, y_pred):
-    """What a loss or a metric gives, f32 with a row for each row of y_pred."""
+def values_of(recording, function, y_true, y_pred, summed=False):
+    """What a loss or a metric gives, f32 with a row for each row of y_pred. Of values that have no
+    such rows, as after a mean over axis 0, each row gets what makes the mean, or the sum, over rows
+    theirs."""
     made = function(y_true, y_pred)
     if made is None:
         raise TypeError("%s: returned None, expected a value for each row" % name_of(function))
     made = operate("cast", recording.value(made), "float32")
     rows = y_pred.shape[0]
-    if made.ndim == 0 and recording.shards > 1:
-        raise NotImplementedError("%s: returned a scalar, on %d shards of several processes; "
-                                  "expected a value for each row"
-                                  % (name_of(function), recording.shards))
-    return made if made.ndim else operate("broadcast_to", made, (rows,))
+    if made.ndim and made.shape[0] == rows:
+        return made
+    if recording.shards > 1:
+        raise NotImplementedError("%s: returned %s, on %d shards of several processes; expected a "
+                                  "value for each row"
+                                  % (name_of(function), made.shape or "a scalar",
+                                     recording.shards))
+    made = operate("sum", made) / rows if summed else operate("mean", made)
+    return operate("broadcast_to", made, (rows,))
 
 
 def _loss(function, name, owner, cast=True, ranks=True, reduction="CORNU_MEAN"):
@@ -135,7 +141,8 @@ def _loss(function, name, owner, cast=True, ranks=True, reduction="CORNU_MEAN"):
                 true = operate("cast", true, "float32")
             if ranks:
                 true, pred = same_rank(true, pred)
-            return values_of(recording, function, true, pred).pointer
+            return values_of(recording, function, true, pred,
+                             summed=reduction == "CORNU_SUM").pointer
     bridge = guarded(_LOSS, call, None)
     made = struct("CornuLoss", name=name, call=address_of(bridge), valid_rows=True,
                   reduction=lib.constants[reduction])
