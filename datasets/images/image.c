@@ -42,15 +42,17 @@ static const CornuImageFormat *find_format(const CornuImageBytes *file)
     return NULL;
 }
 
-/* Opens a file, or one of another machine; *name is how messages name it. */
-static CornuStatus open_image(const char *path, FILE **stream, char shown[CORNU__SHOWN],
-                              const char **name)
+/* How messages name a file, which may be on another machine. */
+static const char *name_of(const char *path, char shown[CORNU__SHOWN])
+{
+    static const char *(*const name)(const char *, char *) = CORNU__FULL(cornu__inputs_name, NULL);
+    return name ? name(path, shown) : path;
+}
+
+static CornuStatus open_image(const char *path, FILE **stream)
 {
     static CornuStatus (*const open)(const char *, int64_t, FILE **) =
         CORNU__FULL(cornu__inputs_stream, NULL);
-    static const char *(*const name_of)(const char *, char *) =
-        CORNU__FULL(cornu__inputs_name, NULL);
-    *name = name_of ? name_of(path, shown) : path;
     return open ? open(path, CORNU_IMAGE_BYTES, stream) : cornu__open_to_read(path, stream);
 }
 
@@ -111,8 +113,9 @@ CornuStatus cornu_image_info(const char *path, CornuImageInfo *info)
     const CornuImageFormat *format;
     CornuFailure            before;
     char                    shown[CORNU__SHOWN];
-    CORNU__TRY(open_image(path, &stream, shown, &path));
+    CORNU__TRY(open_image(path, &stream));
     cornu__error_keep(&before);
+    path = name_of(path, shown);
     CornuStatus status = read_bytes(stream, path, BEGINNING, &file);
     if (!status) status = read_header(&file, &format, &header), free_bytes(&file);
     if (status && file.size == BEGINNING) {
@@ -290,9 +293,10 @@ static CornuStatus load(const char *path, int channels, bool full, CornuArray *i
     FILE           *stream;
     CornuImageBytes file;
     char            shown[CORNU__SHOWN];
-    CORNU__TRY(open_image(path, &stream, shown, &path));
-    CornuStatus status = check_channels(path, channels);
-    if (!status) status = read_bytes(stream, path, CORNU_IMAGE_BYTES, &file);
+    const char     *name = name_of(path, shown);
+    CORNU__TRY(check_channels(name, channels));
+    CORNU__TRY(open_image(path, &stream));
+    CornuStatus status = read_bytes(stream, name, CORNU_IMAGE_BYTES, &file);
     fclose(stream);
     CORNU__TRY(status);
     status = decode(&file, channels, full, image);

@@ -26,11 +26,11 @@ static bool arrays_none(void)
     return nothing(cornu_dataset_from_arrays((CornuArray[]){ data_x() }, 0));
 }
 
-static bool arrays_99(void)
+static bool arrays_999(void)
 {
-    CornuArray many[99];
-    for (int i = 0; i < 99; i++) many[i] = data_x();
-    return nothing(cornu_dataset_from_arrays(many, 99));
+    CornuArray many[999];
+    for (int i = 0; i < 999; i++) many[i] = data_x();
+    return nothing(cornu_dataset_from_arrays(many, 999));
 }
 
 static bool arrays_no_data(void)
@@ -218,7 +218,7 @@ static bool iterator_next_null(void)
 static const Misuse misuses[] = {
     MISUSE(arrays_null, "cornu_dataset_from_arrays|arrays"),
     MISUSE(arrays_none, "data set|0 components"),
-    MISUSE(arrays_99, "99"),
+    MISUSE(arrays_999, "999"),
     MISUSE(arrays_no_data, "NULL"),
     MISUSE(arrays_rank_99, "rank"),
     MISUSE(arrays_dtype_99, "element type 99"),

@@ -227,7 +227,7 @@ class Assigned(unittest.TestCase):
 
         for kind, text in ((Late, "depends on weights alone"), (Twice, "after a call of its")):
             with self.assertRaisesRegex(Exception, text):
-                kind()(self.X)
+                kind()(cornu.Input(self.X.shape[1:]))
 
 
 class WithoutTraining(unittest.TestCase):

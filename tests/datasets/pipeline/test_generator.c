@@ -239,7 +239,7 @@ static void stages_that_need_a_count_are_refused(void **state)
                    "shuffle: the number of elements is not known; cache");
     expect_refusal(cornu_dataset_generator(NULL, &type, 1), "generator: .next is NULL");
     expect_refusal(cornu_dataset_generator(yield, NULL, 1), "generator: 0 components");
-    expect_refusal(cornu_dataset_generator(yield, &type, 99), "generator: 99 components");
+    expect_refusal(cornu_dataset_generator(yield, &type, 999), "generator: 999 components");
 }
 
 /* ---- Ranges ---- */
