@@ -8,7 +8,7 @@
 #   make SANITIZE=address,undefined   in a folder of its own; likewise SANITIZE=thread
 #   make HDF5=                        without libhdf5's header, which .keras and .h5 files need
 #   make MPI=                         without plugins for libraries of MPI
-#   make MICROHTTPD=                  without libmicrohttpd, which cornu serve needs
+#   make MICROHTTPD=                  without libmicrohttpd, which cornu serve and dashboards need
 #   make CROSS=PREFIX- SYSROOT=DIR    with PREFIX-gcc and its binutils, and the libraries in DIR
 #   make V=1                          shows whole commands
 #   make test T=idx                   the test programs whose path contains "idx"; make check: the rest
@@ -26,7 +26,7 @@
 #   nn/pages/pages.mk            parts of pages
 #   nn/python/wheel.mk           wheel               nn/prediction/inference.mk   inference
 #   examples/cornu/install.mk    install, manual pages, docs
-#   examples/cornu/serve/http/http.mk                libmicrohttpd
+#   nn/pages/dashboard/microhttpd.mk                 libmicrohttpd
 
 CFLAGS  ?= -O2 -g
 CROSS    =
@@ -138,7 +138,7 @@ clean:
 	rm -rf build
 
 .PHONY: all built demo clean
-include device/cpu/blis.mk nn/formats/hdf5.mk nn/pages/pages.mk nn/prediction/inference.mk examples/cornu/serve/http/http.mk \
+include device/cpu/blis.mk nn/formats/hdf5.mk nn/pages/pages.mk nn/prediction/inference.mk nn/pages/dashboard/microhttpd.mk \
         examples/cornu/install.mk nn/python/wheel.mk .packages.mk
 include tests/tests.mk tests/fuzz/fuzz.mk tests/lint.mk
 $(call stamp,files,$(objects) $(test_helpers) $(bench_files) $(tool))

@@ -123,6 +123,7 @@
 #include "optimizers/optimizers.h"
 #include "optimizers/schedule.h"
 #include "pages/explain_page.h"
+#include "pages/dashboard/dashboard.h"
 #include "pages/report.h"
 #include "pictures/pictures.h"
 #include "pictures/plot.h"

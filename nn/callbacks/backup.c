@@ -241,6 +241,8 @@ static CornuStatus save(Backup *self, CornuModel *model)
 
 static bool asked_to_stop(const Backup *self) { return self->stop && *self->stop; }
 
+static bool is_interrupted(CornuCallback *base) { return asked_to_stop((const Backup *)base); }
+
 /* Whether any rank has been asked to; all find it out at the same step. */
 static CornuStatus find_stopping(Backup *self, const CornuModel *model)
 {
@@ -451,7 +453,8 @@ CornuCallback *cornu_backup_and_restore_from(const CornuBackupAndRestoreConfig *
     if (!self) return cornu__null();
     *self = (Backup){
         .base = { .runs_last = true, .train_begin = train_begin,
-                  .wants_batch_logs = wants_batch_logs, .train_batch_end = train_batch_end,
+                  .wants_batch_logs = wants_batch_logs, .interrupted = is_interrupted,
+                  .train_batch_end = train_batch_end,
                   .epoch_end = backup_epoch_end,
                   .train_end = train_end, .free = free_backup },
         .folder = copy_folder(config->backup_dir), .descriptor = -1,

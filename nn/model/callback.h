@@ -75,6 +75,9 @@ struct CornuCallback {
     CornuStatus   (*arrays)(CornuCallback *self, CornuModel *model, CornuArray **arrays,
                             int *count);
     bool          (*wants_batch_logs)(CornuCallback *self, int64_t batch);
+    /* Whether its hooks are about to end the call, as after a signal: asked again and again of all
+     * callbacks while one of them holds up a step. NULL: no. */
+    bool          (*interrupted)(CornuCallback *self);
     CornuHook      *train_begin, *train_end;
     CornuIndexHook *epoch_begin, *epoch_end;
     CornuIndexHook *train_batch_begin, *train_batch_end;

@@ -74,6 +74,17 @@ CornuStatus cornu__page_write(const char *path, const char *const *scripts, json
     return status;
 }
 
+char *cornu__page_text(const char *const *scripts, const json_t *data, size_t *size)
+{
+    char       *text = NULL;
+    FILE       *stream = open_memstream(&text, size);
+    CornuStatus status = stream ? write_page(stream, scripts, data) : CORNU_ERR_MEMORY;
+    if (stream && fclose(stream) != 0) status = CORNU_ERR_MEMORY;
+    if (!status) return text;
+    free(text);
+    return NULL;
+}
+
 /* ---- Values ---- */
 
 typedef struct {

@@ -27,6 +27,9 @@ extern const CornuPagePart cornu__page_parts[];   /* up to one without a name */
  * file cannot be written. */
 CornuStatus cornu__page_write(const char *path, const char *const *scripts, json_t *data);
 
+/* The same page as *size bytes, to be freed with free(); NULL if out of memory. Borrows `data`. */
+char *cornu__page_text(const char *const *scripts, const json_t *data, size_t *size);
+
 /* Pixels (height, width, channels), 1 or 3 channels, as a URL of a PNG for data; NULL if out of
  * memory. */
 json_t *cornu__page_picture(int64_t height, int64_t width, int64_t channels,

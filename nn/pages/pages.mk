@@ -1,6 +1,6 @@
 # The parts of pages for browsers (nn/pages/page_internal.h) as one C file, by name.
 
-page_parts := $(sort $(wildcard nn/pages/*.html nn/pages/*.css nn/pages/*.js))
+page_parts := $(sort $(wildcard nn/pages/*.html nn/pages/*.css nn/pages/*.js nn/pages/*/*.js))
 
 $(BUILD)/obj/nn/pages/parts.c: $(page_parts) nn/pages/pages.mk
 	@mkdir -p $(@D)

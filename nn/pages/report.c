@@ -15,19 +15,6 @@
 #include "../formats/output_internal.h"
 #include "../training/training_internal.h"
 
-typedef struct {
-    CornuCallback     base;
-    CornuReportConfig config;       /* its texts are copies */
-    char             *names;        /* of the classes, one after the other */
-    const char      **name;
-    char              started[32];
-    double           *rates;        /* the learning rate at the end of each epoch, by its index */
-    int               rate_space;
-    bool              ended;
-    CornuReportCost   cost;
-    json_t           *classes, *filters;   /* once the training has ended */
-} Report;
-
 /* ---- The run ---- */
 
 /* Adds a row of the table of the run. */
@@ -69,7 +56,7 @@ static const char *kind_of(const CornuDevice *device)
                : "native: times are measured";
 }
 
-static json_t *describe_run(const Report *self, CornuModel *model, const char *weights)
+static json_t *describe_run(const CornuReport *self, CornuModel *model, const char *weights)
 {
     const CornuReportConfig *config = &self->config;
     const CornuDevice       *device = cornu_model_device(model);
@@ -108,7 +95,7 @@ static CornuStatus read_rate(const CornuModel *model, double *rate)
     return CORNU_OK;
 }
 
-static json_t *describe_epoch(const Report *self, const CornuHistory *history, int i)
+static json_t *describe_epoch(const CornuReport *self, const CornuHistory *history, int i)
 {
     const double seconds = cornu_history_seconds(history, i);
     const double samples = (double)cornu_history_samples(history, i);
@@ -130,7 +117,7 @@ static json_t *describe_epoch(const Report *self, const CornuHistory *history, i
                      cornu__page_number(waited));
 }
 
-static json_t *describe_epochs(const Report *self, const CornuHistory *history)
+static json_t *describe_epochs(const CornuReport *self, const CornuHistory *history)
 {
     json_t *epochs = json_array();
     for (int i = 0; i < cornu_history_epochs(history); i++)
@@ -138,91 +125,68 @@ static json_t *describe_epochs(const Report *self, const CornuHistory *history)
     return epochs;
 }
 
-/* ---- The page ---- */
+/* ---- The data of the page ---- */
 
 static json_t *or_null(json_t *value)
 {
     return value ? json_incref(value) : json_null();
 }
 
-static CornuStatus write_page(Report *self, CornuModel *model)
+CornuStatus cornu__report_data(const CornuReport *self, CornuModel *model, bool sums, json_t **data)
 {
     char weights[CORNU__SHA256_TEXT];
-    CORNU__TRY(hash_weights(model, weights));
+    *data = NULL;
+    if (sums) CORNU__TRY(hash_weights(model, weights));
     if (!cornu__output_writes()) return CORNU_OK;
-    json_t *data = json_pack(
+    *data = json_pack(
         "{s:s, s:b, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
         "title", self->config.title ? self->config.title : cornu_model_name(model),
         "ended", (int)self->ended, "planned", (json_int_t)self->base.params.epochs,
         "kind", cornu_device_profile(cornu_model_device(model)) ? "emulated" : "measured",
-        "run", describe_run(self, model, weights), "epochs",
+        "run", describe_run(self, model, sums ? weights : NULL), "epochs",
         describe_epochs(self, model->training->history), "model", cornu__report_model(model),
         "cost", cornu__report_cost(&self->cost, model, self->config.price_per_hour),
         "classes", or_null(self->classes), "filters", or_null(self->filters));
-    return cornu__page_write(self->config.filename, (const char *const[]){ "graph.js", "report.js",
-                                                                        NULL },
-                             data);
+    return *data ? CORNU_OK
+                 : cornu__fail(CORNU_ERR_MEMORY, "report: no memory for the page, or a name in it "
+                               "is not UTF-8");
 }
 
-/* ---- Hooks ---- */
+/* ---- As the training goes on ---- */
 
-static CornuStatus report_train_begin(CornuCallback *base, CornuModel *model, const CornuLogs *logs)
+CornuStatus cornu__report_train_begin(CornuReport *self, const CornuModel *model)
 {
-    Report      *self = (Report *)base;
     const time_t now = time(NULL);
     struct tm    parts;
-    (void)logs;
     if (self->config.x.data) CORNU__TRY(cornu__report_check(model, &self->config));
     cornu__report_cost_begin(&self->cost);
     strftime(self->started, sizeof self->started, "%Y-%m-%d %H:%M:%S %z",
              localtime_r(&now, &parts));
-    if (cornu__output_writes()) cornu__log(CORNU_LOG_INFO, "writing %s", self->config.filename);
     return CORNU_OK;
 }
 
-static CornuStatus report_epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
-                                    const CornuLogs *logs)
+CornuStatus cornu__report_note_epoch(CornuReport *self, CornuModel *model)
 {
-    Report   *self = (Report *)base;
     const int i = cornu_history_epochs(model->training->history) - 1;
-    (void)epoch, (void)logs;
     for (int before = self->rate_space; before <= i;) {   /* those of an earlier run are unknown */
         CORNU__TRY(cornu__reserve(&self->rates, &self->rate_space, before, 1,
                                   sizeof *self->rates));
         for (; before < self->rate_space; before++) self->rates[before] = NAN;
     }
     CORNU__TRY(read_rate(model, &self->rates[i]));
-    CORNU__TRY(cornu__report_cost_epoch(&self->cost, model));
-    return write_page(self, model);
+    return cornu__report_cost_epoch(&self->cost, model);
 }
 
-static CornuStatus report_train_end(CornuCallback *base, CornuModel *model, const CornuLogs *logs)
+CornuStatus cornu__report_train_end(CornuReport *self, CornuModel *model)
 {
-    Report *self = (Report *)base;
-    (void)logs;
     self->ended = true;
     cornu__report_cost_end(&self->cost);
     CORNU__TRY(cornu__report_filters(model, &self->filters));
-    if (self->config.x.data)
-        CORNU__TRY(cornu__report_classes(model, &self->config, &self->classes));
-    return write_page(self, model);
+    return self->config.x.data ? cornu__report_classes(model, &self->config, &self->classes)
+                               : CORNU_OK;
 }
 
-static void free_report(CornuCallback *base)
-{
-    Report *self = (Report *)base;
-    cornu__release((void *)self->config.filename);
-    cornu__release((void *)self->config.title);
-    cornu__release((void *)self->config.command);
-    cornu__release((void *)self->config.data);
-    for (int i = 0; i < self->config.classes && self->name; i++)
-        cornu__release((void *)self->name[i]);
-    cornu__release(self->name);
-    cornu__release(self->rates);
-    json_decref(self->classes);
-    json_decref(self->filters);
-    cornu__release(self);
-}
+/* ---- Memory ---- */
 
 /* A copy, NULL of NULL. */
 static const char *copy_text(const char *text, bool *failed)
@@ -232,7 +196,7 @@ static const char *copy_text(const char *text, bool *failed)
     return copy;
 }
 
-static bool copy_texts(Report *self, const CornuReportConfig *config)
+static bool copy_texts(CornuReport *self, const CornuReportConfig *config)
 {
     bool failed = false;
     self->config.filename = copy_text(config->filename, &failed);
@@ -248,25 +212,92 @@ static bool copy_texts(Report *self, const CornuReportConfig *config)
     return !failed && self->name;
 }
 
+CornuStatus cornu__report_init(CornuReport *self, const char *who, const CornuReportConfig *config)
+{
+    *self = (CornuReport){ .base.runs_last = true };
+    if (!config->x.data != !config->y.data)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .x and .y come together, got only %s", who,
+                           config->x.data ? ".x" : ".y");
+    if (!(config->price_per_hour >= 0.0 && isfinite(config->price_per_hour)))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .price_per_hour is %g, expected 0 or more", who,
+                           config->price_per_hour);
+    self->config = *config;
+    return copy_texts(self, config) ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+void cornu__report_clear(CornuReport *self)
+{
+    cornu__release((void *)self->config.filename);
+    cornu__release((void *)self->config.title);
+    cornu__release((void *)self->config.command);
+    cornu__release((void *)self->config.data);
+    for (int i = 0; i < self->config.classes && self->name; i++)
+        cornu__release((void *)self->name[i]);
+    cornu__release(self->name);
+    cornu__release(self->rates);
+    json_decref(self->classes);
+    json_decref(self->filters);
+}
+
+/* ---- The file ---- */
+
+static CornuStatus write_page(CornuReport *self, CornuModel *model)
+{
+    json_t *data;
+    CORNU__TRY(cornu__report_data(self, model, true, &data));
+    if (!data) return CORNU_OK;
+    return cornu__page_write(self->config.filename, (const char *const[]){ "graph.js", "report.js",
+                                                                        NULL },
+                             data);
+}
+
+static CornuStatus report_train_begin(CornuCallback *base, CornuModel *model, const CornuLogs *logs)
+{
+    CornuReport *self = (CornuReport *)base;
+    (void)logs;
+    CORNU__TRY(cornu__report_train_begin(self, model));
+    if (cornu__output_writes()) cornu__log(CORNU_LOG_INFO, "writing %s", self->config.filename);
+    return CORNU_OK;
+}
+
+static CornuStatus report_epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
+                                    const CornuLogs *logs)
+{
+    CornuReport *self = (CornuReport *)base;
+    (void)epoch, (void)logs;
+    CORNU__TRY(cornu__report_note_epoch(self, model));
+    return write_page(self, model);
+}
+
+static CornuStatus report_train_end(CornuCallback *base, CornuModel *model, const CornuLogs *logs)
+{
+    CornuReport *self = (CornuReport *)base;
+    (void)logs;
+    CORNU__TRY(cornu__report_train_end(self, model));
+    return write_page(self, model);
+}
+
+static void free_report(CornuCallback *base)
+{
+    cornu__report_clear((CornuReport *)base);
+    cornu__release(base);
+}
+
 CornuCallback *cornu_report_from(const CornuReportConfig *config)
 {
     if (cornu__refused()) return NULL;
     if (!config->filename)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "report: the filename is required");
-    if (!(config->price_per_hour >= 0.0 && isfinite(config->price_per_hour)))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "report: .price_per_hour is %g, expected 0 or "
-                                "more", config->price_per_hour);
-    if (!config->x.data != !config->y.data)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "report: .x and .y come together, got only %s",
-                                config->x.data ? ".x" : ".y");
     if (cornu_file_check(config->filename)) return cornu__null();
-    Report *self = cornu__allocate(1, sizeof *self);
+    CornuReport *self = cornu__allocate(1, sizeof *self);
     if (!self) return cornu__null();
-    *self = (Report){ .base = { .runs_last = true, .train_begin = report_train_begin,
-                                .epoch_end = report_epoch_end, .train_end = report_train_end,
-                                .free = free_report },
-                      .config = *config };
-    if (copy_texts(self, config)) return &self->base;
-    free_report(&self->base);
-    return cornu__null();
+    if (cornu__report_init(self, "report", config)) {
+        free_report(&self->base);
+        return cornu__null();
+    }
+    self->base.train_begin = report_train_begin;
+    self->base.epoch_end = report_epoch_end;
+    self->base.train_end = report_train_end;
+    self->base.free = free_report;
+    return &self->base;
 }

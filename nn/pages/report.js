@@ -1,7 +1,6 @@
 /* The report of a training: nn/pages/report.c writes its data. */
 
-const epochs = data.epochs;
-const names = [...new Set(epochs.flatMap(epoch => Object.keys(epoch.logs)))];
+let epochs, names;   /* of the data when they were drawn last */
 const log = name => epochs.map(epoch => epoch.logs[name] ?? null);
 
 /* Whether less is better of a log: of losses and errors. */
@@ -19,9 +18,9 @@ function best(name) {
 
 /* ---- Head ---- */
 
-const monitor = ["val_accuracy", "val_loss", "accuracy", "loss"].find(name => names.includes(name));
-
 function head() {
+    const monitor = ["val_accuracy", "val_loss", "accuracy", "loss"]
+        .find(name => names.includes(name));
     const done = data.ended ? `ended after ${epochs.length} of ${data.planned} epochs`
                             : `epoch ${epochs.length} of ${data.planned} has ended`;
     const tiles = [];
@@ -177,8 +176,15 @@ function run() {
             element("th", { scope: "row" }, name), element("td", {}, value))))));
 }
 
-document.title = data.title + ": training report";
-page.replaceChildren(head(), ...[epochs.length ? curves() : null, data.classes ? classes() : null,
-    data.filters ? filters() : null, model(), cost(), run(),
-    kinds(...new Set(["measured", data.kind, "counted", ...data.cost.map(one => one.kind)]))]
-    .filter(part => part));
+/* Draws the data as they are now, in place of what was drawn. */
+function drawReport() {
+    epochs = data.epochs;
+    names = [...new Set(epochs.flatMap(epoch => Object.keys(epoch.logs)))];
+    document.title = data.title + ": training report";
+    page.replaceChildren(head(), ...[epochs.length ? curves() : null,
+        data.classes ? classes() : null, data.filters ? filters() : null, model(), cost(), run(),
+        kinds(...new Set(["measured", data.kind, "counted", ...data.cost.map(one => one.kind)]))]
+        .filter(part => part));
+}
+
+if (data.epochs) drawReport();

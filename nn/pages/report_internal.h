@@ -68,4 +68,37 @@ void        cornu__report_cost_end(CornuReportCost *cost);
 json_t *cornu__report_cost(const CornuReportCost *cost, const CornuModel *model,
                            double price_per_hour);
 
+/* ---- A report as its training goes on ---- */
+
+/* The report of a training that goes on: the callback of report.h, and the first member of one that
+ * shows the same otherwise. */
+typedef struct {
+    CornuCallback     base;
+    CornuReportConfig config;       /* its texts are copies */
+    const char      **name;         /* of the classes */
+    char              started[32];
+    double           *rates;        /* the learning rate at the end of each epoch, by its index */
+    int               rate_space;
+    bool              ended;
+    CornuReportCost   cost;
+    json_t           *classes, *filters;   /* once the training has ended */
+} CornuReport;
+
+/* Copies the config, of which the file name may be NULL; hooks are the caller's to set. Clear it in
+ * any case. CORNU_ERR_ARGUMENT, after the name of `who`, for x without y and a price below 0. */
+CornuStatus cornu__report_init(CornuReport *report, const char *who,
+                               const CornuReportConfig *config);
+void        cornu__report_clear(CornuReport *report);
+
+/* To be called by the hooks of train_begin, of epoch_end, and of train_end, on all processes: these
+ * check .x and .y, note the learning rate and the cost, and predict the classes. */
+CornuStatus cornu__report_train_begin(CornuReport *report, const CornuModel *model);
+CornuStatus cornu__report_note_epoch(CornuReport *report, CornuModel *model);
+CornuStatus cornu__report_train_end(CornuReport *report, CornuModel *model);
+
+/* What the page shows now, a new reference; on ranks that do not write NULL. With `sums`, which all
+ * processes agree on, the weights' SHA-256 is in it: that reads all of them. */
+CornuStatus cornu__report_data(const CornuReport *report, CornuModel *model, bool sums,
+                               json_t **data);
+
 #endif

@@ -115,6 +115,16 @@ bool cornu__wants_logs(const CornuCallbackList *callbacks, size_t offset, int64_
     return wants;
 }
 
+bool cornu__interrupted(const CornuCallbackList *callbacks)
+{
+    bool is = false;
+    for (int i = 0; i < callbacks->count; i++) {
+        CornuCallback *item = callbacks->items[i];
+        if (item->interrupted) is |= item->interrupted(item);
+    }
+    return is;
+}
+
 bool cornu__takes_nan(const CornuCallbackList *callbacks)
 {
     bool takes = false;

@@ -230,9 +230,10 @@ static CornuStatus run_epoch(Fit *fit)
     CORNU__TRY(cornu__history_reserve(fit->at.history));
     if (fit->at.step == 0) CORNU__TRY(cornu_model_reset_metrics(fit->model));
     CORNU__TRY(cornu__call_index_hook(&fit->callbacks, CORNU__HOOK(epoch_begin), epoch, NULL));
+    fit->at.idle_seconds = 0.0;
     const double begin = cornu__seconds();
     CORNU__TRY(train_epoch(fit));
-    const double seconds = fit->at.seconds = cornu__seconds() - begin;
+    const double seconds = fit->at.seconds = cornu__seconds() - begin - fit->at.idle_seconds;
 
     CornuLogSet *set = &fit->logs;
     if (fit->validation.dataset && (epoch + 1) % freq == 0) {

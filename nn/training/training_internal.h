@@ -234,6 +234,9 @@ CornuStatus cornu__call_index_hook(const CornuCallbackList *callbacks, size_t ho
 /* Whether a callback with this batch_end hook wants its logs. */
 bool cornu__wants_logs(const CornuCallbackList *callbacks, size_t hook, int64_t batch);
 
+/* Whether a callback is about to end the call, for one that holds it up. */
+bool cornu__interrupted(const CornuCallbackList *callbacks);
+
 /* Whether a callback handles a loss that is not finite. */
 bool cornu__takes_nan(const CornuCallbackList *callbacks);
 
@@ -270,6 +273,7 @@ typedef struct CornuTraining {
     int64_t       epoch, step;   /* `step` steps of this epoch have run */
     int64_t       samples;       /* in them */
     double        seconds;       /* that the steps of the last epoch took */
+    double        idle_seconds;  /* of this epoch, that a callback held its steps up: not counted */
     bool          stopped;       /* before the last epoch */
     CornuDataLoader *loader;
     const CornuDataLoader *validation;   /* without a data set if there is none */

@@ -68,10 +68,11 @@ check "libcornu0 depends on what it loads" depends libcornu0 Depends libc6 libja
 check "cornu depends on libcornu0" depends cornu Depends libcornu0 libc6
 if dpkg-query -S '*/libmicrohttpd.so.[0-9]*' >out 2>&1 && grep -q CORNU_MICROHTTPD "$programs/http"; then
     check "it recommends what it loads to serve" depends cornu Recommends 'libmicrohttpd[0-9a-z]+'
+    check "and the library suggests it" depends libcornu0 Suggests 'libmicrohttpd[0-9a-z]+'
     loads_http() { ! field cornu Depends | grep libmicrohttpd >err; }
     check "which it needs for nothing else" loads_http
 else
-    skip 2 "libmicrohttpd: make deps-serve, then make"
+    skip 3 "libmicrohttpd: make deps-serve, then make"
 fi
 check "libcornu-dev depends on its library and on what a static program needs" \
     depends libcornu-dev Depends libcornu0 libjansson-dev zlib1g-dev

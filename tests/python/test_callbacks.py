@@ -2,6 +2,9 @@
 
 import os
 import signal
+import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -20,6 +23,56 @@ def model_and_data():
     model.compile(cornu.optimizers.SGD(0.01), "mse", metrics=["mae"])
     return model, rng.standard_normal((64, 4)).astype(np.float32), \
         rng.standard_normal((64, 1)).astype(np.float32)
+
+
+class Dashboards(unittest.TestCase):
+    """Of the page itself tests/nn/pages has the tests."""
+
+    PROGRAM = """
+import cornu, os, signal, sys, threading, urllib.request, numpy as np
+model = cornu.Sequential([cornu.Input((4,)), cornu.layers.Dense(1)])
+model.compile("sgd", "mse")
+x = np.zeros((64, 4), np.float32)
+
+class Steer(cornu.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        url = [line for line in open(sys.argv[1]) if "Dashboard" in line][0].split()[1]
+        page = urllib.request.urlopen(url).read()
+        print("page", b"EventSource" in page, flush=True)
+        base, token = url.split("?token=")
+        urllib.request.urlopen(urllib.request.Request(
+            base + "control", b'{"action": "pause"}', {"Content-Type": "application/json",
+            "Authorization": "Bearer " + token}))
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+try:
+    model.fit(x, x[:, :1], epochs=10 ** 6, verbose=0,
+              callbacks=[Steer(), cornu.callbacks.Dashboard()])
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+    def test_a_page_is_served_and_ctrl_c_ends_a_pause(self):
+        taken = socket.socket()
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        model, x, y = model_and_data()
+        try:
+            model.fit(x, y, verbose=0, callbacks=[C.Dashboard(port=taken.getsockname()[1])])
+        except cornu.errors.CornuError as error:
+            if "libmicrohttpd" in str(error):
+                self.skipTest("libmicrohttpd: make deps-serve")
+            self.assertIn("Address already in use", str(error))
+        else:
+            self.fail("the port was taken")
+        taken.close()
+        with tempfile.NamedTemporaryFile() as out:
+            subprocess.run([sys.executable, "-c", self.PROGRAM, out.name], stdout=out, check=True,
+                           timeout=600)
+            lines = open(out.name).read().split("\n")
+        self.assertIn("page True", lines)
+        self.assertIn("Dashboard: paused after epoch 1", lines)
+        self.assertEqual(lines[-2], "interrupted")
 
 
 class Hooks(unittest.TestCase):

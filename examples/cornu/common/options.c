@@ -145,6 +145,12 @@ static void fill_table(Table *table, Options *o)
           NULL },
         { "price-per-hour", OPTION_NUMBER, &o->price_per_hour, "AMOUNT",
           "of this machine, for the costs in the report", 0.0, 1e12, NULL },
+        { "dashboard", OPTION_MAYBE, &o->dashboard, "[PORT]",
+          "serve that page while it trains, with controls to pause, stop, save and set the "
+          "learning rate, at an address that is printed; default a free port", 0, 65535, NULL },
+        { "dashboard-address", OPTION_TEXT, &o->dashboard_address, "ADDRESS",
+          "of this machine, where --dashboard listens, without TLS; default 127.0.0.1, which no "
+          "other reaches", 0, 0, NULL },
         { "backup", OPTION_TEXT, &o->backup, "DIR",
           "back up to DIR after each epoch, and resume from a backup there", 0, 0,
           NULL },
@@ -212,6 +218,7 @@ static void add_default(char text[HELP_TEXT], const Option *flag)
                  *(bool *)flag->to ? "true" : "false");
         break;
     case OPTION_TEXTS: snprintf(text + at, HELP_TEXT - at, "; may be repeated"); break;
+    case OPTION_MAYBE:
     case OPTION_SWITCH: break;
     }
 }
@@ -351,7 +358,7 @@ static int bad_value(const Table *table, const Option *flag, const char *value)
                 flag->least);
     } else {
         fprintf(stderr, "%s: --%s is \"%s\", expected a %s from %.16g to %.16g", program,
-                flag->name, value, flag->kind == OPTION_WHOLE ? "whole number" : "number",
+                flag->name, value, flag->kind == OPTION_NUMBER ? "number" : "whole number",
                 flag->least, flag->most);
     }
     return bad_usage(table);
@@ -388,11 +395,13 @@ static int set(const Table *table, const Option *flag, const char *value)
         }
         return bad_value(table, flag, value);
     case OPTION_WHOLE:
+    case OPTION_MAYBE:
     case OPTION_NUMBER:
-        if (!parse_number(value, flag->kind == OPTION_WHOLE, &number) ||
+        if (!parse_number(value, flag->kind != OPTION_NUMBER, &number) ||
             number < flag->least || number > flag->most)
             return bad_value(table, flag, value);
-        if (flag->kind == OPTION_WHOLE) *(int64_t *)flag->to = (int64_t)number;
+        if (flag->kind == OPTION_MAYBE) *(const char **)flag->to = value;
+        else if (flag->kind == OPTION_WHOLE) *(int64_t *)flag->to = (int64_t)number;
         else *(double *)flag->to = number;
         return -1;
     case OPTION_SWITCH:
@@ -435,7 +444,12 @@ static int take_flag(const Table *table, int argc, char **argv, int *at)
                 value);
         return bad_usage(table);
     }
-    if (!value && *at + 1 < argc && strncmp(argv[*at + 1], "--", 2) != 0) value = argv[++*at];
+    const char *next = !value && *at + 1 < argc ? argv[*at + 1] : NULL;
+    double      number;
+    if (next && (flag->kind == OPTION_MAYBE ? parse_number(next, true, &number)
+                                            : strncmp(next, "--", 2) != 0))
+        value = argv[++*at];
+    if (!value && flag->kind == OPTION_MAYBE) value = "0";
     if (value && *value) return set(table, flag, value);
     fprintf(stderr, "%s: --%s needs a value, %s", table->program->name, flag->name, flag->value);
     return bad_usage(table);
@@ -474,6 +488,7 @@ static bool find_field(const char *field, size_t *length, char flag[64])
 {
     static const struct { const char *field, *flag; } others[] = {
         { "missing = CORNU_MISSING_DROPPED", "drop-missing" }, { "file", "text" },
+        { "port", "dashboard" }, { "address", "dashboard-address" },
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         *length = strlen(others[i].field);

@@ -46,6 +46,8 @@ typedef struct {
     const char *data_dir;          /* where sets lie; NULL: found as datasets/fetching says */
     const char *save, *load, *history, *trace, *tensorboard, *labels, *plots, *report,
                *backup;
+    const char *dashboard;         /* the port, "0" for a free one; NULL: none */
+    const char *dashboard_address;
     bool         gradient_norm, debug_nans;
     CornuVerbose verbose;
 
@@ -65,9 +67,10 @@ enum {
     OPTIONS_DATA     = 8,          /* --data --data-dir --limit, and --seed */
     OPTIONS_TRAINING = 16,         /* --epochs --batch-size --learning-rate */
     OPTIONS_FIT      = 32,         /* --steps-per-epoch --steps-per-execution --save --load
-                                      --history --trace --tensorboard --profile-batch
-                                      --plots --report --price-per-hour --backup
-                                      --backup-freq --gradient-norm --debug-nans --verbose */
+                                      --history --trace --tensorboard --profile-batch --plots
+                                      --report --price-per-hour --dashboard --dashboard-address
+                                      --backup --backup-freq --gradient-norm --debug-nans
+                                      --verbose */
     OPTIONS_ALL      = OPTIONS_MACHINE | OPTIONS_DATA | OPTIONS_TRAINING | OPTIONS_FIT,
     OPTIONS_CLASSES  = 64,         /* --labels */
     OPTIONS_SEED     = 128,        /* --seed, without the data */
@@ -75,19 +78,21 @@ enum {
     OPTIONS_PIPELINE = 1024,       /* --pipeline */
 };
 
-/* OPTION_TEXTS: a string that may be given several times. OPTION_FLAG: as a switch, or --name=false
+/* OPTION_TEXTS: a string that may be given several times. OPTION_MAYBE: a whole number, as text,
+ * that may be left out, then it is 0; without "=" the next argument is its value if that is one.
+ * OPTION_FLAG: as a switch, or --name=false
  * and --noname, as in TensorFlow's programs. */
 typedef enum {
-    OPTION_TEXT, OPTION_TEXTS, OPTION_WHOLE, OPTION_NUMBER, OPTION_CHOICE, OPTION_SWITCH,
-    OPTION_FLAG
+    OPTION_TEXT, OPTION_TEXTS, OPTION_WHOLE, OPTION_MAYBE, OPTION_NUMBER, OPTION_CHOICE,
+    OPTION_SWITCH, OPTION_FLAG
 } OptionKind;
 
 /* One flag. */
 typedef struct {
     const char        *name;       /* without the dashes */
     OptionKind         kind;
-    void              *to;         /* const char **, OptionTexts *, int64_t *, double *,
-                                      const char **, bool *, bool * */
+    void              *to;         /* const char **, OptionTexts *, int64_t *, const char **,
+                                      double *, const char **, bool *, bool * */
     const char        *value;      /* "N", "FILE.json": the word for the value in --help */
     const char        *help;
     double             least, most;

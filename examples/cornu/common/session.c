@@ -52,6 +52,21 @@ static CornuStatus meet(const Options *options)
 
 /* ---- Device and data ---- */
 
+/* The port, which --dashboard has as a string. */
+static int64_t dashboard_port(const Options *options)
+{
+    return options->dashboard ? atoll(options->dashboard) : 0;
+}
+
+/* Of several processes the first one serves. */
+static CornuStatus check_dashboard(const Options *options)
+{
+    if (options->dashboard_address && !options->dashboard)
+        return options_refuse("--dashboard-address comes with --dashboard");
+    if (!options->dashboard || cornu_process_rank(processes) != 0) return CORNU_OK;
+    return cornu_dashboard_check(options->dashboard_address, dashboard_port(options));
+}
+
 CornuStatus session_begin(const Options *options)
 {
     setlocale(LC_CTYPE, "");
@@ -61,7 +76,7 @@ CornuStatus session_begin(const Options *options)
         (options->history && cornu_file_check(options->history)) ||
         (options->trace && cornu_file_check(options->trace)) ||
         (options->report && cornu_file_check(options->report)) ||
-        (options->plots && pictures_check(options->plots)))
+        (options->plots && pictures_check(options->plots)) || check_dashboard(options))
         return cornu_error_status();
     cornu_set_random_seed((uint64_t)options->seed);
     return cornu_set_dtype_policy(options->policy);
@@ -174,6 +189,25 @@ CornuCallback *session_page(const Options *options)
                         .pictures = data->test_x, .names = data->class_names,
                         .classes = (int)data->classes,
                         .price_per_hour = options->price_per_hour);
+}
+
+CornuCallback *session_dashboard(const Options *options)
+{
+    const CornuTrainTest *data = prepared_data;
+    if (!options->dashboard) return NULL;
+    CornuDashboardConfig config = { .address = options->dashboard_address,
+                                    .port = dashboard_port(options), .save = options->save,
+                                    .command = options->command,
+                                    .price_per_hour = options->price_per_hour };
+    if (data) {
+        config.data = data->description;
+        config.x = cornu_reference_input(prepared, data->test_x);
+        config.y = data->test_y;
+        config.pictures = data->test_x;
+        config.names = data->class_names;
+        config.classes = (int)data->classes;
+    }
+    return cornu_dashboard_from(&config);
 }
 
 /* The report on each class. */
@@ -437,10 +471,16 @@ static CornuStatus test_step(CornuCallback *self, CornuModel *model, int64_t bat
                            (long long)trained.epoch + 1, (long long)self->params.epochs);
 }
 
+static bool is_stopping(CornuCallback *self)
+{
+    (void)self;
+    return stop;
+}
+
 CornuCallback *session_watch(const Options *options)
 {
     static CornuCallback watch = { .epoch_begin = begin_epoch, .train_batch_end = count_step,
-                                   .test_batch_end = test_step };
+                                   .test_batch_end = test_step, .interrupted = is_stopping };
     trained.has_backup = options->backup != NULL;
     trained.steps = 0;
     catch_signals();

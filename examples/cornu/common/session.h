@@ -23,7 +23,7 @@
 /* Sets the user's locale, the seed and the policy; ignores SIGPIPE, so that a reader of stdout who
  * leaves does not end a training. Meets the other processes, of which the first alone prints.
  * Checks that --save, --history, --trace, --plots and --report can
- * be written, which is better known now than after the training. */
+ * be written, and --dashboard can listen, which is better known now than after the training. */
 CornuStatus session_begin(const Options *options);
 
 /* session_begin, then opens the device and prints its description. */
@@ -72,15 +72,17 @@ int64_t session_steps(const Options *options, int64_t samples);
 CornuStatus session_prepare(const Options *options, CornuModel *model,
                             const CornuTrainTest *data);
 
-/* The callbacks of the flags: --tensorboard, --trace, --report of what session_prepare got,
- * signals, --backup. Once session_watch is called SIGINT, SIGTERM and SIGHUP end fit after the
+/* The callbacks of the flags: --tensorboard, --trace, --report and --dashboard of what
+ * session_prepare got, signals, --backup. Once session_watch is called SIGINT, SIGTERM and SIGHUP end fit after the
  * current step, with CORNU_ERR_INTERRUPTED; a second signal ends the program at once. */
 #define SESSION_CALLBACKS(options)                                      \
     session_tensorboard(options),                                       \
         (options)->trace ? cornu_trace((options)->trace) : NULL,        \
-        session_page(options), session_watch(options), session_backup(options)
+        session_page(options), session_dashboard(options), session_watch(options),             \
+        session_backup(options)
 CornuCallback *session_tensorboard(const Options *options);
 CornuCallback *session_page(const Options *options);      /* NULL without --report */
+CornuCallback *session_dashboard(const Options *options);   /* NULL without --dashboard */
 CornuCallback *session_watch(const Options *options);
 CornuCallback *session_backup(const Options *options);   /* NULL without --backup */
 

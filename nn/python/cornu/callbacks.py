@@ -15,6 +15,7 @@ _STATUS = lib.type("u32")
 _LOGS = ctypes.POINTER(lib.type("CornuLogs"))
 _HOOK = ctypes.CFUNCTYPE(_STATUS, ctypes.c_void_p, ctypes.c_void_p, _LOGS)
 _INDEX_HOOK = ctypes.CFUNCTYPE(_STATUS, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, _LOGS)
+_ASKED = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
 STOPPED = [name for name, _ in lib.statuses].index("ERR_INTERRUPTED")
 _HOOKS = {"%s_%s" % (what, when): what.startswith("epoch") or what.endswith("batch")
           for what in ("epoch", "train", "train_batch", "test", "test_batch", "predict",
@@ -352,7 +353,8 @@ class Run:
             to[i] = callback.make() if isinstance(callback, _Native) else self._python(callback)
 
     def _guard(self):
-        """A callback that ends the call after the batch in which a signal came."""
+        """A callback that ends the call after the batch in which a signal came, also while another
+        one holds it up."""
         made = struct("CornuCallback")
         function = _INDEX_HOOK(lambda *_: STOPPED if self.error else 0)
         for what in ("train", "test", "predict"):
@@ -362,7 +364,9 @@ class Run:
             bridge = self._hook(lambda *_: reset(), _HOOKS[name], made, None)
             self._kept.append(bridge)
             setattr(made, name, ctypes.cast(bridge, ctypes.c_void_p).value)
-        self._kept += [made, function]
+        interrupted = _ASKED(lambda _: self.error is not None)
+        made.interrupted = ctypes.cast(interrupted, ctypes.c_void_p).value
+        self._kept += [made, function, interrupted]
         return ctypes.addressof(made)
 
     def _python(self, callback):
