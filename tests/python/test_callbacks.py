@@ -36,7 +36,7 @@ x = np.zeros((64, 4), np.float32)
 
 class Steer(cornu.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
-        url = [line for line in open(sys.argv[1]) if "Dashboard" in line][0].split()[1]
+        url = [line for line in open(sys.argv[1], encoding="utf-8") if "Dashboard" in line][0].split()[1]
         page = urllib.request.urlopen(url).read()
         print("page", b"EventSource" in page, flush=True)
         base, token = url.split("?token=")
@@ -69,7 +69,8 @@ except KeyboardInterrupt:
         with tempfile.NamedTemporaryFile() as out:
             subprocess.run([sys.executable, "-c", self.PROGRAM, out.name], stdout=out, check=True,
                            timeout=600)
-            lines = open(out.name).read().split("\n")
+            with open(out.name, encoding="utf-8") as file:
+                lines = file.read().split("\n")
         self.assertIn("page True", lines)
         self.assertIn("Dashboard: paused after epoch 1", lines)
         self.assertEqual(lines[-2], "interrupted")
