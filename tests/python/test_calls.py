@@ -117,6 +117,9 @@ class Calls(unittest.TestCase):
         layer = Steps()
         self.assertEqual(layer(np.ones((2, 4, 3))).shape, (2, 3))
         self.assertEqual(layer(np.ones((5, 4, 3))).shape, (5, 3))
+        given = cornu.Input(batch_shape=(2, 4, 3))
+        np.testing.assert_allclose(self.values(given, layer(given), np.ones((2, 4, 3))),
+                                   layer(np.ones((2, 4, 3))), atol=1e-6)
 
     def test_a_trailing_axis_of_1_in_symbolic_calls(self):
         """May be missing, or be there, as in calls on arrays."""

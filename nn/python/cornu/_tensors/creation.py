@@ -6,6 +6,7 @@ import numpy as np
 from .extents import Extent, Extents, as_extents
 from .operators import operate
 from .symbols import find_tensor
+from .traces import tracing
 from .values import Array, to_array
 
 
@@ -22,9 +23,17 @@ def _shape(shape):
         not isinstance(shape, Extents) else list(shape)
 
 
+def _with_rows(shape):
+    """Within a layer's call None in the place of the rows, as x.shape has it, is their number."""
+    anchor = tracing().anchor if tracing() is not None else None
+    if anchor is None or not isinstance(shape, (list, tuple)) or not shape or shape[0] is not None:
+        return shape
+    return [Extent(anchor, 0), *shape[1:]]
+
+
 def full(shape, fill_value, dtype=None):
     """keras.ops.full."""
-    shape = as_extents(shape)
+    shape = _with_rows(as_extents(shape))
     if _computed(shape, fill_value):
         return operate("full", _shape(shape), fill_value, dtype=dtype)
     return _made(np.full(shape, to_array(fill_value)), dtype)
