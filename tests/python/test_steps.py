@@ -714,6 +714,35 @@ class Steps(Histories):
             losses = model.fit(rows, Y[6:], epochs=3, verbose=0).history["loss"]
             self.assertLess(losses[2], losses[0])
 
+    def test_a_part_of_unknown_shapes_is_a_layer_of_the_step(self):
+        class Augment(cornu.Model):
+            def __init__(self):
+                super().__init__()
+                self.share = cornu.Variable(0.0, trainable=False)
+
+            def call(self, x, training):
+                kept = cornu.random.uniform((5, 1)) >= self.share   # of 5 rows alone
+                return ops.where(kept, x, -x) if training else x
+
+        class Parts(cornu.Model):
+            def __init__(self):
+                super().__init__()
+                self.augment = Augment()
+                self.net = cornu.Sequential([cornu.Input((4,)), L.Dense(2)])
+
+            def train_step(self, x):
+                x = self.augment(x, training=True)
+                with cornu.GradientTape() as tape:
+                    loss = ops.mean(ops.square(self.net(x) - 1.0))
+                gradients = tape.gradient(loss, self.net.trainable_variables)
+                self.optimizer.apply_gradients(zip(gradients, self.net.trainable_variables))
+                self.augment.share.assign(self.augment.share + 0.125)
+                return {"loss": loss}
+        model = Parts()
+        model.compile("adam")
+        model.fit(X, batch_size=5, epochs=2, verbose=0)
+        self.assertEqual(float(model.augment.share), 0.5)
+
     def test_a_call_that_no_step_makes(self):
         class Parts(cornu.Model):
             def __init__(self):

@@ -172,12 +172,12 @@ class Model(Trained, Configured, Weighted):
     def _make_of_parts(self):
         """Makes the model of a subclass that has no call, but a train_step that calls models which
         are its attributes: one with the inputs and outputs of all."""
-        found = [layer for _, layer in self._body._sublayers() if isinstance(layer, Model)]
-        unbuilt = [model.name for model in found if not model.built]
-        if not found or unbuilt:
+        parts = [layer for _, layer in self._body._sublayers() if isinstance(layer, Model)]
+        found = [model for model in parts if model.built]   # others are layers that a step calls
+        if not found:
             raise ValueError("%s has no method call: expected models with known input shapes as "
                              "attributes%s" % (self.name, ", but those of %s are not known"
-                                               % ", ".join(unbuilt) if unbuilt else ""))
+                                               % ", ".join(m.name for m in parts) if parts else ""))
         config, ins, outs, names = struct("CornuModelConfig", name=self.name), [], [], set()
         for model in found:
             given = [input_tensor(t.shape[1:], dtype=t.dtype, name=unique_name(model.name + "_in"))

@@ -39,6 +39,7 @@ def connect(tensorflow):
     if hasattr(tensorflow.GradientTape, "cornu_tape"):
         return False
     eager = type(tensorflow.zeros(()))
+    _leave_as_it_is()
 
     def is_ours(value):
         return isinstance(value, (Tensor, Value, Readable))
@@ -53,6 +54,16 @@ def connect(tensorflow):
     connect_functions(tensorflow.experimental.numpy)
     when_imported("tensorflow.experimental.numpy", connect_functions)   # another module than that
     return True
+
+
+def _leave_as_it_is():
+    """AutoGraph rewrites the Python that functions of graphs call; not that of this package."""
+    try:
+        from tensorflow.python.autograph.core import config
+        own = config.DoNotConvert(__name__.split(".", maxsplit=1)[0])
+        config.CONVERSION_RULES = (own, *config.CONVERSION_RULES)
+    except (ImportError, AttributeError):
+        pass        # of a version that has no such rules, and rewrites it
 
 
 # ---- Functions ----
