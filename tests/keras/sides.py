@@ -46,7 +46,7 @@ class Side:
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.log, text=True)
         self.times = {}
-        self.before = self.ask({"do": "nothing"})["MiB"]
+        self.before = self.most = self.ask({"do": "nothing"})["MiB"]
 
     def ask(self, task):
         self.process.stdin.write(json.dumps(task) + "\n")
