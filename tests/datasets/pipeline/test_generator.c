@@ -576,7 +576,7 @@ static void batches_differ_in_other_axes(void **state)
     source.fails_at = 1;
     expect_ok(cornu_iterator_seek(iterator, (CornuSample){ 3, 1 }));
     expect_error(cornu_iterator_next(iterator, &batch), CORNU_ERR_SHAPE,
-                 "element 1 of epoch 3: component 0 has rows of i32 (1)");
+                 "element 1 of epoch 3: component 0 has rows of i32 (1,)");
     cornu_iterator_free(iterator);
     cornu_dataset_free(dataset);
 }

@@ -156,6 +156,7 @@ static void vocabulary(void **state)
            "all_reduce f32 (4, 6)    loss\n"
            "all_gather f32 (4, 24)    accuracy\n"
            "all_gather i32 (4, 24)    accuracy\n"
+           "all_gather f32 (4, 24)    loss/gradient\n"
            "all_reduce f32 (4, 6, 1)    loss/gradient\n"
            "all_reduce f32 (4, 6, 16)    embedding/gradient\n");
 }
