@@ -33,7 +33,8 @@ enum {
     TICK_MS = 100,                 /* from one look at the board to the next */
     SILENT_S = 10,                 /* that a client takes or sends nothing */
     REQUEST_S = 20,                /* of a whole request and its answer */
-    LAST_S = 1,                    /* for the last events */
+    LAST_S = 1,                    /* for the last events, */
+    LAST_MS = 2 * TICK_MS,         /* and to take connections that have been made */
 };
 
 /* A connection, from libmicrohttpd's first word of it to its last. */
@@ -325,9 +326,10 @@ static void *serve(void *context)
     for (;;) {
         spread_news(server);
         end_slow(server);
-        if (server->news.ending && ending_s == 0.0) ending_s = cornu__seconds();
-        if (server->news.ending &&
-            (!server->readers || cornu__seconds() - ending_s > LAST_S)) break;
+        const double now_s = cornu__seconds();
+        if (server->news.ending && ending_s == 0.0) ending_s = now_s;
+        if (server->news.ending && now_s - ending_s > (server->readers ? LAST_S : 1e-3 * LAST_MS))
+            break;
         if (cornu__http.run_wait(server->daemon, TICK_MS) != MHD_YES) poll(NULL, 0, TICK_MS);
     }
     return NULL;

@@ -3,8 +3,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -246,7 +246,7 @@ static void a_schedule_stays(void **state)
 
 /* ---- Pausing ---- */
 
-static volatile sig_atomic_t asked;
+static atomic_bool asked;
 
 /* Waits until it has paused, then asks for the end of that, or for that of the training. */
 static void *resume_later(void *context)
