@@ -26,6 +26,69 @@ class Streams(L.Layer):
         return getattr(self, stream)(x) * scale
 
 
+class Tokens(L.Layer):
+    """Of all steps of a batch of 6 rows: a shape that says so, and draws of a tensor's shape."""
+
+    def build(self, shape):
+        self.dense = L.Dense(4)
+        self.dense.build((None, shape[-1]))
+        self.built = True
+
+    def call(self, x, training=False):
+        flat = ops.reshape(x, [6 * x.shape[1], x.shape[2]])
+        scores = self.dense(flat)
+        if training:
+            scores += cornu.random.uniform(scores.shape, 0.0, 1e-9)
+        scores += ops.zeros(scores.shape)
+        return ops.reshape(scores, [-1, x.shape[1], 4])
+
+
+class Tables(unittest.TestCase):
+    """Columns, words and lengths."""
+
+    def test_a_shape_of_the_rows_of_every_batch(self):
+        x = cornu.Input((5, 3))
+        model = cornu.Model(x, Tokens()(x))
+        model.compile("sgd", "mse")
+        data = rows(6, 5, 3)
+        model.fit(data, rows(6, 5, 4), batch_size=6, verbose=0)
+        kernel, bias = model.get_weights()
+        np.testing.assert_allclose(model.predict(data, verbose=0), data @ kernel + bias, atol=1e-5)
+
+    def test_embedding_of_given_weights(self):
+        table = rows(7, 3)
+        layer = L.Embedding(7, 3, weights=[table], trainable=False)
+        np.testing.assert_array_equal(layer(np.array([6, 0])), table[[6, 0]])
+
+    def test_attention_is_built_of_the_shapes_of_its_operands(self):
+        layer = L.MultiHeadAttention(2, 4)
+        layer.build((None, 5, 8), (None, 3, 8))
+        self.assertEqual(layer(rows(2, 5, 8), rows(2, 3, 8)).shape, (2, 5, 8))
+
+    def test_a_sequential_may_begin_with_strings(self):
+        words = L.TextVectorization(output_mode="multi_hot")
+        words.adapt(["red green", "blue"])
+        model = cornu.Sequential([words, L.Dense(2)])
+        given = np.array(["red blue", "green"])
+        made = model.predict(given, verbose=0)
+        kernel, bias = model.get_weights()
+        np.testing.assert_allclose(made, words(given) @ kernel + bias, atol=1e-6)
+        np.testing.assert_array_equal(ops.convert_to_tensor(list(given)), given)
+
+    def test_columns_may_lack_their_axis(self):
+        inputs = {"count": cornu.Input((1,), dtype="int32", name="count"),
+                  "word": cornu.Input((1,), dtype="string", name="word")}
+        crossed = L.HashedCrossing(5)([L.IntegerLookup(vocabulary=[7, 9])(inputs["count"]),
+                                       L.StringLookup(vocabulary=["a", "b"])(inputs["word"])])
+        model = cornu.Model(inputs, L.CategoryEncoding(5, "one_hot")(crossed))
+        given = {"count": np.array([9, 7, 1]), "word": np.array(["b", "a", "c"])}
+        made = model.predict(given, verbose=0)
+        wanted = L.HashedCrossing(5)([np.array([2, 1, 0]), np.array([2, 1, 0])])
+        np.testing.assert_array_equal(made.argmax(-1), wanted)
+        column = {name: values[:, None] for name, values in given.items()}
+        np.testing.assert_array_equal(model.predict(column, verbose=0), made)
+
+
 class Layers(unittest.TestCase):
     def test_arguments_that_are_no_tensors_differ_between_calls(self):
         x, layer, data = cornu.Input((4,)), Streams(), rows(5, 4)

@@ -315,5 +315,27 @@ class Data(unittest.TestCase):
         np.testing.assert_array_equal(next(iter(data.map(words))), [[2, 3, 0], [1, 0, 0]])
 
 
+@unittest.skipUnless(tf, "tensorflow")
+class Ragged(unittest.TestCase):
+    """Rows of different lengths."""
+
+    def test_lookups(self):
+        words = [["a", "b"], ["c"], [], ["b", "b"]]
+        ragged = tf.ragged.constant(words)
+        for mode in ("multi_hot", "count"):
+            layer = L.StringLookup(output_mode=mode)
+            layer.adapt(ragged)
+            self.assertEqual(sorted(layer.get_vocabulary()), ["[UNK]", "a", "b", "c"])
+            made = layer(ragged)
+            self.assertEqual(made.shape, (4, 4))
+            for row, vector in zip(words, made):
+                wanted = layer(np.array([row])) if row else np.zeros((1, 4))
+                np.testing.assert_array_equal(vector, wanted[0])
+            mapped = next(iter(tf.data.Dataset.from_tensors(ragged).map(layer)))
+            np.testing.assert_array_equal(mapped, made)
+        numbers = L.StringLookup(vocabulary=["a", "b", "c"])
+        self.assertEqual(numbers(ragged).to_list(), [[1, 2], [3], [], [2, 2]])
+
+
 if __name__ == "__main__":
     unittest.main()

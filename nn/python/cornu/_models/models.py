@@ -27,6 +27,7 @@ from .._own.traced import filled, form_of, note_arguments
 from ..layers import BuiltIn, Layer, Weight, Weighted, by_address, check_tensors
 
 _NONE = lib.constants["CORNU_NONE"]
+_MOST_KEPT = 16     # models of one for data of other extents
 
 
 class Model(Trained, Configured, Weighted):
@@ -53,6 +54,7 @@ class Model(Trained, Configured, Weighted):
 
     _renewed = None         # the inputs that it is made of again, as an array of its call changed
 
+    _hashes = None          # see calls.py
     _form = None            # of its outputs, where they are no tensor or list of tensors
     _parts = ()             # of a subclass without one: the models that its train_step calls
 
@@ -393,6 +395,8 @@ class Model(Trained, Configured, Weighted):
         if any(np.ndim(array) != len(t.shape) for array, t in zip(given, self.inputs)):
             return self     # which may add a trailing axis
         if key not in self._of_extents:
+            while len(self._of_extents) >= _MOST_KEPT:
+                del self._of_extents[next(iter(self._of_extents))]
             inputs = inputs_like(x)
             self._of_extents[key] = Model(inputs, self._body._called([inputs], {}), self.name)
         return self._of_extents[key]

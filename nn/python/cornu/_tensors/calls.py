@@ -147,7 +147,7 @@ def call_model(model, inputs, training=None, mask=None):
     from .functions import finish_pending
     finish_pending()
     arrays = [stored(x) for x in inputs]
-    if any(array.dtype.kind in "SUO" for array in arrays):
+    if any(array.dtype.kind in "SUO" for array in arrays) or _has_hashes(model):
         return _viewed(model.predict_on_batch(arrays))
     if mask is not None:
         arrays.append(np.asarray(mask, bool))
@@ -160,6 +160,14 @@ def call_model(model, inputs, training=None, mask=None):
     count = lib.cornu_model_output_count(model.pointer)
     made, model._losses = made[:count], made[count:]
     return model._formed(made[0] if count == 1 else made)
+
+
+def _has_hashes(model):
+    """Whether it has layers that run before the step, of numbers, too."""
+    if model._hashes is None:
+        model._hashes = any(getattr(layer, "class_name", None) in ("Hashing", "HashedCrossing")
+                            for layer in model.layers)
+    return model._hashes
 
 
 def _viewed(made):
