@@ -743,6 +743,28 @@ class Steps(Histories):
         model.fit(X, batch_size=5, epochs=2, verbose=0)
         self.assertEqual(float(model.augment.share), 0.5)
 
+    def test_lists_of_data_are_tuples(self):
+        seen = []
+
+        class Two(cornu.Model):
+            def __init__(self):
+                super().__init__()
+                self.net = cornu.Sequential([cornu.Input((4,)), L.Dense(2)])
+
+            def train_step(self, data):
+                data = data[0] if isinstance(data[0], tuple) else data
+                seen.append([type(data), *[v.shape for v in data]])
+                with cornu.GradientTape() as tape:
+                    loss = ops.mean(ops.square(self.net(data[0]) - data[1]))
+                gradients = tape.gradient(loss, self.net.trainable_variables)
+                self.optimizer.apply_gradients(zip(gradients, self.net.trainable_variables))
+                return {"loss": loss}
+        for given in ([X, Y], (X, Y)):
+            model = Two()
+            model.compile("adam")
+            model.fit(given, batch_size=10, verbose=0)
+            self.assertEqual(seen.pop(), [tuple, (10, 4), (10, 2)])
+
     def test_a_call_that_no_step_makes(self):
         class Parts(cornu.Model):
             def __init__(self):

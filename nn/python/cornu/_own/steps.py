@@ -121,6 +121,15 @@ def _flattened(logs, to):
     return to
 
 
+def _in_tuples(value):
+    if isinstance(value, dict):
+        return {key: _in_tuples(v) for key, v in value.items()}
+    if not isinstance(value, (list, tuple)):
+        return value
+    made = [_in_tuples(v) for v in value]
+    return type(value)(*made) if hasattr(value, "_fields") else tuple(made)
+
+
 class OwnStep:
     """The library's struct of a model's own step. It keeps the model by a weak reference, as the
     library's model keeps it."""
@@ -167,11 +176,12 @@ class OwnStep:
         return model, call, recording
 
     def _data(self, call, recording):
-        """As Keras packs it: x, (x, y) or (x, y, sample_weight)."""
-        x = filled(self.forms["input"], recording.tensors(call.x, call.x_count))
+        """As Keras packs it: x, (x, y) or (x, y, sample_weight); lists are tuples, as tf.data has
+        them."""
+        x = _in_tuples(filled(self.forms["input"], recording.tensors(call.x, call.x_count)))
         if not call.y_count and not call.weight_count:
-            return (x,) if isinstance(x, (list, tuple)) else x
-        y = filled(self.forms["output"], recording.tensors(call.y, call.y_count)) \
+            return (x,) if isinstance(x, tuple) else x
+        y = _in_tuples(filled(self.forms["output"], recording.tensors(call.y, call.y_count))) \
             if call.y_count else None
         weights = recording.tensors(call.weights, call.weight_count)
         return (x, y, weights[0] if len(weights) == 1 else weights) if weights else (x, y)
