@@ -164,10 +164,18 @@ class Objects(unittest.TestCase):
                 getattr(cornu.ops, name)(x, axis=None)
 
     def test_padding_has_short_forms(self):
-        for given, edges in ((1, [[1, 1], [1, 1]]), ((1, 2), [[1, 1], [2, 2]]),
-                             (((1, 2), (3, 4)), [[1, 2], [3, 4]]), (0, [[0, 0], [0, 0]])):
+        for given, edges in ((1, ((1, 1), (1, 1))), ((1, 2), ((1, 1), (2, 2))),
+                             (((1, 2), (3, 4)), ((1, 2), (3, 4))), (0, ((0, 0), (0, 0)))):
             layer = cornu.layers.ZeroPadding2D(given)
             self.assertEqual(layer.get_config()["padding"], edges)
+
+    def test_extents_in_configs_are_tuples(self):
+        config = cornu.layers.DepthwiseConv2D(kernel_size=5).get_config()
+        self.assertEqual((config["kernel_size"], config["strides"]), ((5, 5), (1, 1)))
+        self.assertEqual(cornu.layers.ZeroPadding2D([1, 2]).get_config()["padding"],
+                         ((1, 1), (2, 2)))
+        layer = cornu.layers.Discretization(bin_boundaries=[0.5, 1.5])
+        self.assertEqual(layer.get_config()["bin_boundaries"], [0.5, 1.5])
 
     def test_optimizers_keep_the_defaults_of_their_class(self):
         model = cornu.Sequential([cornu.Input((2,)), cornu.layers.Dense(1)])

@@ -394,6 +394,22 @@ class Building(unittest.TestCase):
                            (cornu.losses.MeanSquaredError(), "mean_squared_error")):
             self.assertEqual(made.name, name)
 
+    def test_weights_of_the_same_shapes_alone(self):
+        def network(classes, value):
+            made = cornu.Sequential([cornu.Input((4,)), cornu.layers.Dense(3),
+                                     cornu.layers.Dense(classes)])
+            made.set_weights([np.full(w.shape, value) for w in made.weights])
+            return made
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "five.keras")
+            network(5, 1.0).save(path)
+            two = network(2, 2.0)
+            with self.assertRaisesRegex(ValueError, r"is \(3, 5\) in the file, expected \(3, 2\)"):
+                two.load_weights(path)
+            with self.assertWarnsRegex(UserWarning, r"kernel \(3, 2\), .*/bias \(2,\), which keep"):
+                two.load_weights(path, skip_mismatch=True)
+            self.assertEqual([w.flat[0] for w in two.get_weights()], [1, 1, 2, 2])
+
     def test_set_weights_sets_all_or_nothing(self):
         model = small()
         before = model.get_weights()

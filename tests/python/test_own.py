@@ -84,6 +84,36 @@ class Wrapped(unittest.TestCase):
         np.testing.assert_allclose(np.asarray(both(x))[:, 1], np.asarray(model(x[:, 1])), rtol=1e-6)
         self.assertIs(both.layer, model)
 
+    def test_layers_of_one_name(self):
+        """Which get numbers, by which graphs and files tell them apart."""
+        class Pair(cornu.layers.Layer):
+            def __init__(self):
+                super().__init__(name="pair")
+                self.a = cornu.layers.Dense(2, name="same", kernel_initializer="ones")
+                self.b = cornu.layers.Dense(2, name="same", kernel_initializer="zeros")
+
+            def call(self, x, which="a"):
+                return self.a(x) if which == "a" else self.b(x)
+
+        x = cornu.Input((2,))
+        for one_graph in (False, True):
+            pair = Pair()
+            if one_graph:
+                pair.call = lambda x, pair=pair: pair.a(x) + pair.b(x)
+            y = pair(x) if one_graph else pair(pair(x), which="b")
+            model = cornu.Model(x, y)
+            self.assertEqual([w.path.split("/")[-2:] for w in model.weights],
+                             [["same", "kernel"], ["same", "bias"],
+                              ["same_1", "kernel"], ["same_1", "bias"]])
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "pair.weights.h5")
+                model.save_weights(path)
+                values = model.get_weights()
+                model.set_weights([v + 1 for v in values])
+                model.load_weights(path)
+            for found, value in zip(model.get_weights(), values):
+                np.testing.assert_array_equal(found, value)
+
     def test_files_keep_what_is_shared(self):
         """A layer that a wrapper has and the model calls is one in a file and in a clone, too."""
         x, dense = cornu.Input((4, 3)), layers.Dense(2)

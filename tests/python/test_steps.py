@@ -578,6 +578,69 @@ class Steps(Histories):
         error = before - Y
         np.testing.assert_allclose(model.dense.get_weights()[1], -0.1 * error.mean(0), atol=1e-5)
 
+    def test_layers_that_a_step_calls_and_builds(self):
+        """Of models without a call, or whose call takes something else than the data."""
+        class Sums(L.Layer):
+            def build(self, shape):
+                self.w = self.add_weight(shape=(shape[-1], 3), initializer="ones")
+
+            def call(self, x):
+                return cornu.ops.matmul(x, self.w)
+
+        class NoCall(cornu.Model):
+            def __init__(self):
+                super().__init__()
+                self.before = cornu.Sequential([L.Rescaling(2.0)])
+                self.only_tested = cornu.Sequential([L.Rescaling(2.0)])
+                self.sums = Sums()
+                self.head = cornu.Sequential([L.Dense(1, use_bias=False,
+                                                      kernel_initializer="ones")])
+
+            def compile(self, other, **kwargs):
+                super().compile(**kwargs)
+                self.other = other
+
+            def train_step(self, data):
+                x, y = data
+                with cornu.GradientTape() as tape:
+                    loss = cornu.ops.mean((self.head(self.sums(self.before(x))) - y) ** 2)
+                weights = self.sums.trainable_variables + self.head.trainable_variables
+                self.other.apply_gradients(zip(tape.gradient(loss, weights), weights))
+                return {"loss": loss}
+
+            def test_step(self, data):
+                x, y = data
+                found = self.head(self.sums(self.only_tested(x)))
+                return {"loss": cornu.ops.mean((found - y) ** 2)}
+
+        x, y = np.eye(2, 3, dtype="float32"), np.zeros((2, 1), "float32")
+        model = NoCall()
+        model.compile(cornu.optimizers.SGD(0.01))
+        logs = model.fit(x, y, epochs=2, verbose=0, validation_data=(x, y)).history
+        # All of a row's 3 products are 2: the loss is 36, its gradients 12 and 24.
+        self.assertEqual(logs["loss"][0], 36.0)
+        tested = (2 * 3 * (1 - 0.12) * (1 - 0.24)) ** 2
+        np.testing.assert_allclose(logs["loss"][1], tested, rtol=1e-6)
+        np.testing.assert_allclose(logs["val_loss"][0], tested, rtol=1e-6)
+        self.assertEqual([w.shape for w in model.weights], [(3, 3), (3, 1)])
+
+        class Cut(NoCall):
+            def call(self, x):
+                if x.shape[1] != 2:
+                    raise ValueError("the step's, of two columns")
+                return self.head(self.sums(x))
+
+            def train_step(self, data):
+                x, y = data
+                with cornu.GradientTape() as tape:
+                    loss = cornu.ops.mean((self(x[:, :2]) - y) ** 2)
+                weights = self.trainable_variables
+                self.other.apply_gradients(zip(tape.gradient(loss, weights), weights))
+                return {"loss": loss}
+        model = Cut()
+        model.compile(cornu.optimizers.SGD(0.01))
+        self.assertEqual(model.fit(x, y, verbose=0).history["loss"], [9.0])
+
     def test_labels_of_one_of_two_outputs(self):
         """The losses and metrics of compile are of what the step gives them, as in Keras."""
         class Two(cornu.Model):

@@ -133,9 +133,16 @@ CornuDtype cornu__argument_dtype(const CornuOperands *o, const char *name, Cornu
         [CORNU_F16] = "float16", [CORNU_I64] = "int64", [CORNU_I32] = "int32",
         [CORNU_U32] = "uint32", [CORNU_U8] = "uint8", [CORNU_BOOL] = "bool",
     };
+    /* What the library lacks is the next wider one, as in arrays of Python. */
+    static const struct { const char *name; CornuDtype dtype; } wider[] = {
+        { "int8", CORNU_I32 }, { "int16", CORNU_I32 }, { "uint16", CORNU_I32 },
+        { "uint64", CORNU_I64 },
+    };
     const char *text = cornu__argument_text(o, name, NULL);
     int         dtype = 0;
     if (!text) return usual;
+    for (size_t i = 0; i < sizeof wider / sizeof *wider; i++)
+        if (!strcmp(text, wider[i].name)) return wider[i].dtype;
     while (dtype < CORNU_DTYPE_COUNT && strcmp(text, names[dtype])) dtype++;
     return (CornuDtype)dtype;
 }

@@ -40,6 +40,14 @@ def _class_of(record):
     return None
 
 
+def _as_tuple(value):
+    """A list of whole numbers, such as extents, or of such lists as tuples; else the value."""
+    if not isinstance(value, list) or not value:
+        return value
+    made = tuple(map(_as_tuple, value))
+    return made if all(each is None or isinstance(each, (int, tuple)) for each in made) else value
+
+
 class BuiltIn(Described, Layer):
     """A layer of the library, by its arguments."""
 
@@ -178,6 +186,14 @@ class BuiltIn(Described, Layer):
         own.keep(address, new=True)
         resolving.objects.keep(address)
 
+    def _rename(self, name):
+        """Another name, of a layer that is not in use yet; whether it has it."""
+        if self._calls or self.built or self._config is None:
+            return False
+        self._config["name"] = name
+        self._make()
+        return True
+
     @classmethod
     def _view(cls, address, owner):
         """The object for a layer of a model; `owner` keeps it alive."""
@@ -240,9 +256,9 @@ class BuiltIn(Described, Layer):
         return self._layer().name.decode("utf-8")
 
     def get_config(self):
-        """All arguments, as in Keras' files."""
+        """All arguments, as in Keras' files; extents are tuples, as those of its layers."""
         text = lib.take_text(lib.cornu_layer_to_json(self._layer_pointer()))
-        return json.loads(text)["config"]
+        return {name: _as_tuple(value) for name, value in json.loads(text)["config"].items()}
 
     def to_dict(self):
         if self._config is not None:

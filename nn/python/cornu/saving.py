@@ -207,9 +207,7 @@ def save_model(model, filepath, overwrite=True, zipped=None, **kwargs):
 
 def load_weights(model, filepath, skip_mismatch=False, **kwargs):
     """model.load_weights(filepath)."""
-    if skip_mismatch:
-        raise NotImplementedError("load_weights: skip_mismatch is not supported")
-    model.load_weights(filepath)
+    model.load_weights(filepath, skip_mismatch)
 
 
 def save_weights(model, filepath, overwrite=True, max_shard_size=None, **kwargs):

@@ -3,11 +3,13 @@
 import contextlib
 import ctypes
 import os
+import warnings
 import tempfile
 import weakref
 
 from .._binding.library import lib, struct
 from ..devices import find as _find_device
+from ..errors import ShapeError
 from .assets import build_configs, read_from
 from .models import Model, Sequential
 from .._own.callables import Resolving
@@ -64,6 +66,34 @@ def load(path, compile: bool = True, device=None, input_shapes=None) -> Model:
         if of_keras:
             read_from(path, made, compile)
     return FeatureSpace.of_file(path, made) if of_keras else made
+
+
+def load_weights(model, path, skip_mismatch):
+    """Model.load_weights."""
+    try:
+        lib.cornu_model_load_weights(model.pointer, path)
+    except ShapeError:
+        if not skip_mismatch:
+            raise
+        _load_matching(model, path)
+
+
+def _load_matching(model, path):
+    """Gives a model the weights of a file's model that have the places and shapes of its own; warns
+    of others."""
+    theirs = load(path, compile=False).weights
+    mine, skipped = model.weights, []
+    if len(theirs) != len(mine):
+        by_name = {weight.path.partition("/")[2]: weight for weight in theirs}
+        theirs = [by_name.get(weight.path.partition("/")[2]) for weight in mine]
+    for weight, other in zip(mine, theirs):
+        if other is not None and other.shape == weight.shape:
+            weight.assign(other.numpy())
+        else:
+            skipped.append("%s %s" % (weight.path, weight.shape))
+    warnings.warn("%s: %s has no weights of the shapes of %s, which keep their values"
+                  % (model.name, path, ", ".join(skipped)), stacklevel=4)
+
 
 
 def _loaded(path, compile, device, input_shapes):

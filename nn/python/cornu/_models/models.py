@@ -14,14 +14,14 @@ from .._binding.library import Owned, lib, struct
 from .._tensors.calls import call_model, is_array, is_of_arrays, leaves
 from .._tensors.symbols import (Tensor, find_tensor, input_config, input_tensor, made_by, operation,
                                 set_extents)
-from .._tensors.functions import Variable
+from .._tensors.functions import Variable, rehearse
 from .._tensors.values import Value, current
 from . import notebook
 from .feeds import is_feed
 from ..saving import check_overwrite
 from .training import Trained, listed
 from .._own.bodies import (Body, Called, Part, called_with, first_batches, inputs_as, inputs_like,
-                           inputs_of, outputs_of, overridden)
+                           inputs_of, outputs_of, overridden, part_of)
 from .._tensors.traces import tracing
 from .._own.traced import filled, form_of, note_arguments
 from ..layers import BuiltIn, Layer, Weight, Weighted, by_address, check_tensors
@@ -174,12 +174,11 @@ class Model(Trained, Configured, Weighted):
     def _make_of_parts(self):
         """Makes the model of a subclass that has no call, but a train_step that calls models which
         are its attributes: one with the inputs and outputs of all."""
-        parts = [layer for _, layer in self._body._sublayers() if isinstance(layer, Model)]
-        found = [model for model in parts if model.built]   # others are layers that a step calls
+        parts = [part_of(layer) for _, layer in self._body._sublayers()]
+        found = [part for part in parts if part is not None]
         if not found:
-            raise ValueError("%s has no method call: expected models with known input shapes as "
-                             "attributes%s" % (self.name, ", but those of %s are not known"
-                                               % ", ".join(m.name for m in parts) if parts else ""))
+            raise ValueError("%s has no method call: expected layers and models as attributes that "
+                             "its train_step calls" % self.name)
         config, ins, outs, names = struct("CornuModelConfig", name=self.name), [], [], set()
         for model in found:
             given = [input_tensor(t.shape[1:], dtype=t.dtype, name=unique_name(model.name + "_in"))
@@ -217,12 +216,14 @@ class Model(Trained, Configured, Weighted):
                 self._compile(self._compiled, self._device, self._own_step)
         if not self._unknown() or x is None:
             return x
-        if self._body and type(self).call is Model.call and self._overrides("train_step"):
-            self._make_of_parts()
-            return x
         first, other, x = first_batches(x) if is_feed(x) else \
             ((x,) if y is None else (x, y), x, x)
-        if self._body:
+        if self._body and type(self).call is Model.call and self._overrides("train_step"):
+            if not all(layer.built for _, layer in self._body._sublayers()):
+                several = len(first) > 1 or isinstance(first[0], (list, tuple))
+                rehearse(self.train_step, tuple(first) if several else first[0])
+            self._make_of_parts()
+        elif self._body:
             self._make_of_batch(first, other)
         else:
             self.build(np.shape(first[0]))
@@ -515,8 +516,10 @@ class Model(Trained, Configured, Weighted):
         check_overwrite(filepath, overwrite)
         lib.cornu_model_save_weights(self.pointer, filepath)
 
-    def load_weights(self, filepath) -> None:
-        lib.cornu_model_load_weights(self.pointer, filepath)
+    def load_weights(self, filepath, skip_mismatch: bool = False) -> None:
+        """Loads the weights; with skip_mismatch of a .keras file also those alone that fit."""
+        from .files import load_weights
+        load_weights(self, filepath, skip_mismatch)
 
     def to_json(self) -> str:
         """The architecture, as Keras' JSON."""

@@ -92,6 +92,8 @@ class Trained(Stepped):
             return
         given = {key: value for key, value in locals().items() if key not in ("self", "__class__")}
         own = Objects(Owner(self._owned.counted) if self.pointer else None)
+        if self._parts:     # whose outputs a step does not compare with labels: see Partial
+            loss = loss_weights = metrics = weighted_metrics = None
         own_optimizer = getattr(optimizer, "is_own", False)
         no_optimizer = optimizer is None or isinstance(optimizer, _Usual) or self._trains_parts
         optimizer = "rmsprop" if optimizer is None else optimizer

@@ -292,6 +292,9 @@ class Weighted(StatelessLayer):
         if owned is not None and by_address.get(owned.address) is self:
             del by_address[owned.address]
 
+    def _rename(self, name):
+        return False
+
     def _has_layer(self):
         """Whether the library has the layer already."""
         return True

@@ -81,6 +81,15 @@ class Part(Layer):
         return self.model(inputs)
 
 
+def part_of(layer):
+    """The model by which an attribute is a part of one that does not call it: itself, or that of a
+    call that a step has made; None for what has neither."""
+    if hasattr(type(layer), "inputs") and layer._owned is not None and layer.built:
+        return layer
+    calls = (getattr(layer, "_body", None) or layer)._wrappers if layer.weights else {}
+    return next(iter(calls.values()), None)
+
+
 def overridden(kind):
     """The methods that a subclass of Model has of its own."""
     from .._models.models import Model

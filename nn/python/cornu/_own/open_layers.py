@@ -3,6 +3,8 @@ it consists of: Conv2D.convolution_op, MultiHeadAttention._compute_attention and
 weights are those of the library's layer.
 """
 
+from inspect import signature
+
 from .. import ops
 from .extended import Extended, extended_base, library_class
 from .._tensors.operators import users_line
@@ -57,7 +59,12 @@ class OpenMultiHeadAttention(Extended):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         from ..layers import Dropout
-        self._dropout_layer = Dropout(self.dropout) if self.dropout else None
+        self._dropout_layer = Dropout(self.dropout)
+        # The names that Keras has for these.
+        self._num_heads, self._key_dim, self._value_dim = (
+            self.num_heads, self.key_dim, self.value_dim or self.key_dim)
+        self._dropout, self._use_bias = self.dropout, self.use_bias
+        self._dot_product_equation, self._combine_equation = "bsnh,btnh->bnts", "bnts,bsnh->btnh"
         self._query_dense, self._key_dense, self._value_dense = (
             _Projection(self._base, part, "bte,enh->btnh") for part in ("query", "key", "value"))
         self._output_dense = _Projection(self._base, "attention_output", "btnh,nho->bto")
@@ -82,10 +89,10 @@ class OpenMultiHeadAttention(Extended):
                 attention_mask = ops.expand_dims(attention_mask, -3)
             return ops.dot_product_attention(query, key, value, mask=attention_mask,
                                              scale=self._inverse_sqrt_key_dim), None
-        scores = ops.einsum("bsnh,btnh->bnts", key, query * self._inverse_sqrt_key_dim)
+        scores = ops.einsum(self._dot_product_equation, key, query * self._inverse_sqrt_key_dim)
         scores = self._masked_softmax(scores, attention_mask)
-        kept = self._dropout_layer(scores, training=training) if self.dropout else scores
-        return ops.einsum("bnts,bsnh->btnh", kept, value), scores
+        kept = self._dropout_layer(scores, training=training)
+        return ops.einsum(self._combine_equation, kept, value), scores
 
     def _compute_causal_mask(self, query, value=None):
         rows = ops.arange(query.shape[1])
@@ -125,9 +132,11 @@ class OpenMultiHeadAttention(Extended):
         mask = self._compute_attention_mask(
             query, value, query_mask=query_mask, value_mask=value_mask, key_mask=key_mask,
             attention_mask=attention_mask, use_causal_mask=use_causal_mask)
-        made, scores = self._compute_attention(
-            self._query_dense(query), self._key_dense(value if key is None else key),
-            self._value_dense(value), mask, training, return_attention_scores)
+        given = [self._query_dense(query), self._key_dense(value if key is None else key),
+                 self._value_dense(value), mask, training]
+        if "return_attention_scores" in signature(self._compute_attention).parameters:
+            given.append(return_attention_scores)       # which Keras 3.0 did not give it
+        made, scores = self._compute_attention(*given)
         made = self._output_dense(made)
         return (made, scores) if return_attention_scores else made
 

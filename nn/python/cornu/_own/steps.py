@@ -232,6 +232,9 @@ class LossTracker:
         recording = step()
         loss = operate("cast", recording.value(loss), "float32")
         weight = recording.value(1.0 if sample_weight is None else sample_weight)
+        if loss.ndim and weight.ndim == loss.ndim:      # of each element, as Keras' Mean takes it
+            weighted, weight = operate("sum", loss * weight), operate("sum", weight)
+            loss = operate("divide_no_nan", weighted, weight)
         lib.cornu_step_log(recording.address, self.name, loss.pointer,
                            operate("cast", weight, "float32").pointer)
 
@@ -358,8 +361,9 @@ class Stepped:
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """The losses of compile and those that layers added."""
         recording, total = step(), None
-        if any(lib.cornu_model_loss(self.pointer, i) for i in
-               range(lib.cornu_model_output_count(self.pointer))):
+        if self.loss is not None if self._parts else any(
+                lib.cornu_model_loss(self.pointer, i) for i in
+                range(lib.cornu_model_output_count(self.pointer))):
             total = self._compiled_loss(y, y_pred, sample_weight)
         for loss in [*recording.losses, *self._weight_losses()]:
             total = loss if total is None else total + loss
@@ -378,7 +382,8 @@ class Stepped:
     def _partial_for(self, y, y_pred):
         """What computes with other labels or predictions than one of each output; else None."""
         count = lib.cornu_model_output_count(self.pointer)
-        if y is None or y_pred is None or len(leaves(y)) == len(leaves(y_pred)) == count:
+        if y is None or y_pred is None or not self._parts and \
+                len(leaves(y)) == len(leaves(y_pred)) == count:
             return None
         if self._partial is None:
             self._partial = Partial(self, self._again, y, y_pred)

@@ -263,10 +263,20 @@ class Traces:
             if layer._is_traced:
                 layer._check_cycles((*around, self))
 
+    def _number_names(self):
+        """Gives layers of one name other ones, by which graphs and files tell them apart."""
+        taken = set()
+        for _, layer in self._sublayers():
+            base, count = layer.name, 0
+            while layer.name in taken and layer._rename("%s_%d" % (base, count + 1)):
+                count += 1
+            taken.add(layer.name)
+
     def _build_once(self, args, kwargs):
         if self._is_built:
             return
         self._check_cycles()
+        self._number_names()
         names = [p.name for p in inspect.signature(self.build).parameters.values()
                  if p.kind is not p.VAR_POSITIONAL and p.kind is not p.VAR_KEYWORD]
         with _building(self):
@@ -581,6 +591,12 @@ class Layer(Traces, Weighted):
         if self._own_name is None:
             self._own_name = unique_name(snake_case(type(self).__name__))
         return self._own_name
+
+    def _rename(self, name):
+        """Another name, of a layer that is not in use yet; whether it has it."""
+        if self._traced is None:
+            self._own_name = name
+        return self._traced is None
 
     def _layer_pointer(self):
         return self._ready()

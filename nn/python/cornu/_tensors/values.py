@@ -166,7 +166,8 @@ class Recording:
     of: the function that is recorded, whose `sequential` says whether statements run in order
     """
 
-    model = None    # whose step it is
+    model = None        # whose step it is
+    rehearses = False   # it is dropped: optimizers do nothing
 
     def __init__(self, device, counter=None, lazy=False, tried=(), of=None):
         self._device, self._owned, self._tried, self._of = device, None, tried, of

@@ -76,6 +76,8 @@ class ByHand(StatelessOptimizer):
     def apply(self, grads, trainable_variables=None):
         """Updates the variables, by default those of build, by gradients: in a function, in each
         run; under a tape, at once. Outside of functions also variables of TensorFlow."""
+        if getattr(current(), "rehearses", False):
+            return None
         variables = self._trained() if trainable_variables is None else trainable_variables
         with lent_variables(list(variables)) as variables:
             return self._apply(list(grads), variables)
