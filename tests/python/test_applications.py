@@ -59,6 +59,9 @@ class Applications(unittest.TestCase):
         np.testing.assert_allclose(apply.densenet.preprocess_input(x)[0, 0, 0],
                                    [-0.485 / 0.229, (0.5 - 0.456) / 0.224, (1 - 0.406) / 0.225],
                                    rtol=1e-6)
+        for network in (apply.vgg19, apply.mobilenet, apply.densenet):      # recorded, of a step
+            np.testing.assert_allclose(cornu.function(network.preprocess_input)(x),
+                                       network.preprocess_input(x), rtol=1e-5)
         self.assertIs(apply.efficientnet.preprocess_input(x), x)
 
     def test_errors(self):

@@ -6,6 +6,7 @@ import numpy as np
 
 from .._surface.missing import getter
 from .._tensors.symbols import Tensor
+from .._tensors.values import Value
 from ..utils import get_file
 
 _INDEX = "https://storage.googleapis.com/download.tensorflow.org/data/imagenet_class_index.json"
@@ -27,7 +28,7 @@ def preprocess_input(x, data_format=None, mode="caffe"):
     and normalized, "caffe" BGR less the means; arrays are not changed in place."""
     if mode not in ("caffe", "tf", "torch"):
         raise ValueError("preprocess_input: mode is %r, expected 'caffe', 'tf' or 'torch'" % mode)
-    if isinstance(x, Tensor):
+    if isinstance(x, (Tensor, Value)):      # of a model, or of a step
         if data_format == "channels_first":
             raise NotImplementedError("preprocess_input of a symbolic tensor: channels_first")
         return _scaled(x, mode)
