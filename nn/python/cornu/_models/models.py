@@ -47,13 +47,11 @@ class Model(Trained, Configured, Weighted):
         super().__setattr__(name, value)
         if isinstance(value, Variable) and self._body is not None:
             value.belong_to(self._body)
-        elif self._body is not None and self._owned is not None and is_array(old) and \
-                is_array(value) and old is not value:
+        elif self._body and self._owned and is_array(old) and is_array(value) and old is not value:
             self._body.forget_calls()
             self._renewed = inputs_as(self)
 
     _renewed = None         # the inputs that it is made of again, as an array of its call changed
-
     _hashes = None          # see calls.py
     _form = None            # of its outputs, where they are no tensor or list of tensors
     _parts = ()             # of a subclass without one: the models that its train_step calls
@@ -212,7 +210,7 @@ class Model(Trained, Configured, Weighted):
             inputs, self._renewed = self._renewed, None
             self._eager, self._predicts, self._output_shapes = {}, False, None
             self._make_from(inputs)
-            if self._compiled is not None:
+            if self._compiled:
                 self._compile(self._compiled, self._device, self._own_step)
         if not self._unknown() or x is None:
             return x
@@ -230,7 +228,6 @@ class Model(Trained, Configured, Weighted):
         return x
 
     _is_asked = False       # what its train_step calls it with
-
     def _make_of_batch(self, parts, other):
         """Makes the model of x, open where other batches may differ, if its call takes that; where
         it does not take x, of what train_step makes of x, or of the models that it calls."""
