@@ -236,11 +236,11 @@ CornuStatus cornu__inputs_read(CornuInputs *inputs, int index, int64_t at, void 
  * that are larger are read without a window. */
 enum { AHEAD = 1 << 17, NEAR = 1 << 13 };
 
-static CornuWindow *window_of(CornuReader *reader, int file)
+static CornuInputWindow *window_of(CornuReader *reader, int file)
 {
-    CornuWindow *oldest = reader->window;
+    CornuInputWindow *oldest = reader->window;
     for (int i = 0; i < CORNU__WINDOWS; i++) {
-        CornuWindow *window = &reader->window[i];
+        CornuInputWindow *window = &reader->window[i];
         if (window->used && window->file == file) return window;
         if (window->used < oldest->used) oldest = window;
     }
@@ -250,7 +250,7 @@ static CornuWindow *window_of(CornuReader *reader, int file)
     return oldest;
 }
 
-static CornuStatus fill(CornuReader *reader, CornuWindow *window, int64_t at, size_t size)
+static CornuStatus fill(CornuReader *reader, CornuInputWindow *window, int64_t at, size_t size)
 {
     const int64_t left = cornu__inputs_size(reader->inputs, window->file) - at;
     const bool    follows = window->next >= 0 && at >= window->next && at - window->next <= NEAR;
@@ -273,7 +273,7 @@ static CornuStatus fill(CornuReader *reader, CornuWindow *window, int64_t at, si
 CornuStatus cornu__reader_get(CornuReader *reader, int file, int64_t at, size_t size,
                               const unsigned char **bytes)
 {
-    CornuWindow *window = window_of(reader, file);
+    CornuInputWindow *window = window_of(reader, file);
     window->used = ++reader->requests;
     if (size == 0) {
         *bytes = (const unsigned char *)"";

@@ -71,11 +71,11 @@ typedef struct {
     int64_t        at, next;       /* of bytes; where the last request ended */
     int            file;
     uint64_t       used;           /* a count of requests; 0: never */
-} CornuWindow;
+} CornuInputWindow;
 
 typedef struct {
     CornuInputs *inputs;
-    CornuWindow  window[CORNU__WINDOWS];
+    CornuInputWindow  window[CORNU__WINDOWS];
     uint64_t     requests;
 } CornuReader;
 

@@ -168,7 +168,7 @@ class Functions(Histories):
             return y_true
         for function, kind, text in ((wrong, KeyError, "my own mistake"),
                                      (nothing, TypeError, "nothing: returned None"),
-                                     (branches, TypeError, "test_steps.py, line"),
+                                     (branches, TypeError, "test_callables.py, line"),
                                      (lambda a, b: a @ b, ValueError, "matmul")):
             model = two_layers()
             model.compile("sgd", function)
