@@ -22,7 +22,7 @@ enum { CORNU_ENERGY_COUNTERS = 64, CORNU_ENERGY_PATH = 512 };
 typedef struct {
     char     path[CORNU_ENERGY_PATH];   /* of a file with microjoules */
     uint64_t last;
-    double   range;                     /* microjoules after which it begins with 0 again; 0: 2^64 */
+    double   range;                     /* microjoules after which it begins again; 0: 2^64 */
 } CornuEnergyCounter;
 
 typedef struct {

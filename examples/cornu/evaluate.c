@@ -24,7 +24,8 @@ static CornuStatus evaluate(const Options *options, CornuModel *model, const Dat
         return cornu_error_set(CORNU_ERR_UNSUPPORTED, "%d metrics are too many",
                                cornu_model_metric_count(model));
     if (cornu_evaluate_from(&config)) return cornu_error_status();
-    printf("On %lld rows%s%s:\n", (long long)(data->rows ? data_count(data) : config.xs[0].type.shape.extent[0]),
+    printf("On %lld rows%s%s:\n",
+           (long long)(data->rows ? data_count(data) : config.xs[0].type.shape.extent[0]),
            data->test_x[0].data ? " for testing" : "", data->synthetic ? ", SYNTHETIC" : "");
     for (int i = 0; i < cornu_model_metric_count(model); i++)
         printf("%s: %.6g\n", cornu_model_metric_name(model, i), results[i]);

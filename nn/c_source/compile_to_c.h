@@ -25,8 +25,8 @@
  * trained stay constants. The optimizer begins anew.
  *
  * Compilers need some 50 bytes for each byte of constants. .weights writes those of a large model
- * into a file of its own, the bytes of a digits_weights in the order of this machine: a program reads
- * or maps it, and there is no digits_trained; digits_init leaves the weights to digits_load.
+ * into a file of its own, the bytes of a digits_weights in the order of this machine: a program
+ * reads or maps it, and there is no digits_trained; digits_init leaves the weights to digits_load.
  */
 #ifndef CORNU_NN_COMPILE_TO_C_H
 #define CORNU_NN_COMPILE_TO_C_H

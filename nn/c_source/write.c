@@ -139,8 +139,8 @@ static void write_header(FILE *to, const CornuCModel *c)
     write_members(to, c, CORNU_C_WEIGHT);
     fprintf(to, "} %s_weights;\n\n", p);
     if (c->config->weights) {
-        fprintf(to, "/* The file of weights, which was written with this one, has the bytes of one: "
-                "a program\n * reads or maps it. */\n");
+        fprintf(to, "/* The file of weights that was written with this one has the bytes of "
+                "one:\n * a program reads or maps it. */\n");
         fprintf(to, "typedef char %s_weights_are_as_written[sizeof(%s_weights) == %zu ? 1 : -1];"
                 "\n\n", p, p, end_of_weights(c));
     } else {

@@ -339,8 +339,8 @@ static CornuModel *load_older(const char *path, bool compile, CornuDevice *devic
     if (metadata && cornu__hdf5_texts(source.file, "", "keras_version", &version, &versions))
         cornu__null();
     else if (metadata)
-        model = make_of_version(config, metadata, training, versions == 1 ? version[0] : NULL, compile,
-                                device, NULL, source.file, cornu__keras2_read_weights);
+        model = make_of_version(config, metadata, training, versions == 1 ? version[0] : NULL,
+                                compile, device, NULL, source.file, cornu__keras2_read_weights);
     cornu__hdf5_free_texts(version, versions);
     close_source(&source);
     json_decref(config);

@@ -87,7 +87,8 @@ static CornuModel *network(const char *name, const Golden *golden, CornuDevice *
 
 /* Trains ten steps on x, and predicts the images. `want` are Keras' losses: those of the first two
  * steps are its up to rounding. Later two elements of a pool's window may be equal but for that:
- * which one is taken decides the signs of gradients near zero, and those are Adam's first updates. */
+ * which one is taken decides the signs of gradients near zero, and those are Adam's first
+ * updates. */
 static void train(CornuModel *model, float *x, CornuArray labels, CornuArray want,
                   const char *called, float *images, float after[BATCH * 10])
 {

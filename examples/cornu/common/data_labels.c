@@ -177,5 +177,6 @@ CornuStatus data_check(const Data *data, const CornuModel *model, DataNeed need)
 {
     const CornuStatus status = check_part(data, model, data->rows, data->x, data->y, need);
     return status || !data->test_x[0].data
-               ? status : check_part(data, model, data->test_rows, data->test_x, data->test_y, need);
+               ? status
+               : check_part(data, model, data->test_rows, data->test_x, data->test_y, need);
 }

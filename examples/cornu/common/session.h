@@ -73,8 +73,9 @@ CornuStatus session_prepare(const Options *options, CornuModel *model,
                             const CornuTrainTest *data);
 
 /* The callbacks of the flags: --tensorboard, --trace, --report and --dashboard of what
- * session_prepare got, signals, --backup. Once session_watch is called SIGINT, SIGTERM and SIGHUP end fit after the
- * current step, with CORNU_ERR_INTERRUPTED; a second signal ends the program at once. */
+ * session_prepare got, signals, --backup. Once session_watch is called SIGINT, SIGTERM and SIGHUP
+ * end fit after the current step, with CORNU_ERR_INTERRUPTED; a second signal ends the program at
+ * once. */
 #define SESSION_CALLBACKS(options)                                      \
     session_tensorboard(options),                                       \
         (options)->trace ? cornu_trace((options)->trace) : NULL,        \

@@ -105,8 +105,9 @@ CornuCommand cornu__board_take(CornuBoard *board);
 /* False if too many wait. */
 bool cornu__board_command(CornuBoard *board, CornuCommand command);
 
-/* Events of what the board shows, for the caller to drop; NULL if out of memory. Of lines the oldest
- * after *last that is still there, whose number becomes *last; NULL also if there is none. */
+/* Events of what the board shows, for the caller to drop; NULL if out of memory. Of lines the
+ * oldest after *last that is still there, whose number becomes *last; NULL also if there is
+ * none. */
 CornuEvent *cornu__board_progress_event(CornuBoard *board);
 CornuEvent *cornu__board_points_event(CornuBoard *board);
 CornuEvent *cornu__board_line_event(CornuBoard *board, int64_t *last);

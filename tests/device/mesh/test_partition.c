@@ -370,8 +370,8 @@ static void lookups(void **state)
     }
 }
 
-/* The classes of a loss in slices. The maxima and sums of rows are there twice, for the loss and its
- * gradient, until the compiler joins equal ops. */
+/* The classes of a loss in slices. The maxima and sums of rows are there twice, for the loss and
+ * its gradient, until the compiler joins equal ops. */
 static void classes(void **state)
 {
     (void)state;

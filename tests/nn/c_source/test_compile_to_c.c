@@ -429,7 +429,7 @@ static void test_names_of_functions(void **state)
     expect_ok(cornu_compile(model, .optimizer = cornu_adam(),
                             .loss = cornu_loss("mean_squared_error")));
     Compiled compiled = compiled_open("named", (CornuCompileToCConfig){
-                                                .model = model, .train = true, .batch_size = ROWS });
+                                          .model = model, .train = true, .batch_size = ROWS });
     void    *data = make_data(types_of(model, 1).inputs[0], 3);
     compiled.init();
     expect_predicts_alike(&compiled, model, (const void *const[]){ data });

@@ -592,7 +592,7 @@ static void test_sparse_cross_entropy(void **state)
                                .terms = (double)shape.extent[1] };
         case_add(&c, cornu_type_from(operands, shape));
         case_add(&c, cornu_type_from(integers[i % 3], cornu_shape(shape.extent[0])));
-        const int last = shape.extent[1] < 256 ? (int)shape.extent[1] - 1 : 255;   /* u8 has these */
+        const int last = shape.extent[1] < 256 ? (int)shape.extent[1] - 1 : 255;   /* of u8 */
         for (int64_t row = 0; row < shape.extent[0]; row++)
             cornu_array_set(case_operand(&c, 1), row, between(0, last));
         case_check_and_free(&c);
