@@ -142,9 +142,10 @@ static void read_line(const char *line, CornuAnswer *answer)
  * answer, and after a redirection, which curl goes after. */
 static bool read_header(char *text, CornuAnswer *answer)
 {
-    bool moved = false;
+    bool  moved = false;
+    char *rest;
     *answer = (CornuAnswer){ .first = -1, .last = -1, .total = -1, .length = -1 };
-    for (char *line = strtok(text, "\r\n"); line; line = strtok(NULL, "\r\n")) {
+    for (char *line = strtok_r(text, "\r\n", &rest); line; line = strtok_r(NULL, "\r\n", &rest)) {
         if (!strncmp(line, "HTTP/", 5)) answer->code = atoi(line + strcspn(line, " "));
         else read_line(line, answer);
         moved |= value_of(line, "Location") != NULL;

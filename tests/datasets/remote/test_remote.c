@@ -127,6 +127,17 @@ static void servers_that_can_be_read(void **state)
     cornu__input_close(&none);
 }
 
+/* strtok has one place for all threads, and it is the program's. */
+static void programs_keep_their_strtok(void **state)
+{
+    (void)state;
+    NEED_CURL();
+    char words[] = "one two";
+    assert_string_equal(strtok(words, " "), "one");
+    expect_whole("ranges");
+    assert_string_equal(strtok(NULL, " "), "two");
+}
+
 /* A connection that ends in the middle goes on where it ended. */
 static void transfers_go_on(void **state)
 {
@@ -610,6 +621,7 @@ int main(void)
         cmocka_unit_test_setup(servers_that_can_be_read, enter),
         cmocka_unit_test_setup(transfers_go_on, enter),
         cmocka_unit_test_setup(the_cache_is_used_again, enter),
+        cmocka_unit_test_setup(programs_keep_their_strtok, enter),
         cmocka_unit_test_setup(a_damaged_cache, enter),
         cmocka_unit_test_setup(the_cache_is_bounded, enter),
         cmocka_unit_test_setup(several_threads, enter),
