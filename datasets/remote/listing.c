@@ -35,10 +35,15 @@ static CornuStatus add_name(Listing *listing, const char *name)
     return CORNU_OK;
 }
 
+/* A server that names the same page again would do so for ever. */
 static CornuStatus set_token(Listing *listing, const char *token)
 {
-    listing->token = token ? cornu__copy_text(token) : NULL;
-    return token && !listing->token ? CORNU_ERR_MEMORY : CORNU_OK;
+    char *copy = token ? cornu__copy_text(token) : NULL;
+    if (token && !copy) return CORNU_ERR_MEMORY;
+    const bool again = token && listing->token && !strcmp(token, listing->token);
+    cornu__release(listing->token);
+    listing->token = copy;
+    return again ? cornu__fail(CORNU_ERR_FORMAT, "the server's listing does not end") : CORNU_OK;
 }
 
 /* ---- Pages ---- */
@@ -141,8 +146,6 @@ static CornuStatus read_page(Listing *listing, CornuAddress *address, const char
 {
     CornuAnswer answer;
     char       *url = cornu__address_list(address->store, bucket, prefix, listing->token);
-    cornu__release(listing->token);
-    listing->token = NULL;
     if (!url) return CORNU_ERR_MEMORY;
     CornuRequest request = { .address = address, .url = url, .first = -1 };
     CornuStatus  status = cornu__transfer_patiently(&request, &answer, take, listing);

@@ -150,10 +150,11 @@ CornuStatus cornu__cache_read(const CornuCache *parts, int64_t part, int64_t byt
     *there = false;
     if (descriptor < 0) return errno == ENOENT ? CORNU_OK : cannot(parts, "read");
     *there = is_sound(descriptor, bytes, check) && read_all(descriptor, to, size, at);
+    CornuStatus status = CORNU_OK;
     if (*there) futimens(descriptor, NULL);   /* now: what was used last is removed last */
-    else unlink(path);
+    else if (unlink(path) && errno != ENOENT) status = cannot(parts, "mended");
     close(descriptor);
-    return CORNU_OK;
+    return status;
 }
 
 bool cornu__cache_has(const CornuCache *parts, int64_t part)
@@ -165,7 +166,7 @@ bool cornu__cache_has(const CornuCache *parts, int64_t part)
 
 /* ---- Writing ---- */
 
-/* Opens and locks PART.new. Another one may have finished or removed the file while this waited:
+/* Opens and locks PART.new, which is no link to a file elsewhere. Another one may have finished or removed the file while this waited:
  * then it is no longer the one of that name, and is opened anew. *held: it is locked. */
 static CornuStatus open_new(const CornuCache *parts, int64_t part, bool wait, int *descriptor)
 {
@@ -176,7 +177,7 @@ static CornuStatus open_new(const CornuCache *parts, int64_t part, bool wait, in
     for (;;) {
         *descriptor = -1;
         if (access(done, F_OK) == 0) return CORNU_OK;
-        const int opened = cornu__open(path, O_RDWR | O_CREAT, 0666);
+        const int opened = cornu__open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
         if (opened < 0 && errno == ENOENT) {   /* the folder was empty, and was removed */
             CORNU__TRY(cornu__make_folders_above(path));
             continue;

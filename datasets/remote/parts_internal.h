@@ -33,7 +33,8 @@ void        cornu__cache_close(CornuCache *parts);
 CornuStatus cornu__cache_find(CornuCache *parts);
 
 /* Reads bytes of a part from its byte `at` on. *there is false if it is not there, or not one of
- * `bytes` bytes, which `check` finds by its checksum, too. */
+ * `bytes` bytes, which `check` finds by its checksum, too: then it is removed. CORNU_ERR_FILE if it
+ * cannot be opened or removed. */
 CornuStatus cornu__cache_read(const CornuCache *parts, int64_t part, int64_t bytes, bool check,
                               int64_t at, void *to, size_t size, bool *there);
 

@@ -192,7 +192,7 @@ static bool is_allowed(const Request *request)
 
 static void list(const Request *request, bool json)
 {
-    const bool second = strstr(request->target, "oken=next") != NULL;
+    const bool second = strstr(request->target, "oken=next") && !strstr(request->target, "circle");
     const char *body = json
         ? second ? "{\"items\": [{\"name\": \"b/x-1\"}, {\"name\": \"b/y\"}]}"
                  : "{\"items\": [{\"name\": \"b/x-2\"}], \"nextPageToken\": \"next\"}"

@@ -24,7 +24,8 @@
  *     query        403 without the query ?secret=letters
  *
  * /bucket/NAME and /storage/v1/b/bucket/o are `ranges` and a listing, of two pages, as Google's; a
- * list-type=2 in the query of /bucket/ one as Amazon's. /closed/NAME wants a token or a query.
+ * list-type=2 in the query of /bucket/ one as Amazon's, whose first page comes again and again for
+ * names with "circle". /closed/NAME wants a token or a query.
  */
 #ifndef CORNU_TESTS_SERVER_H
 #define CORNU_TESTS_SERVER_H

@@ -192,6 +192,25 @@ static void a_damaged_cache(void **state)
     expect_whole("ranges");
 }
 
+/* What stands in the cache's way is named, and a link in it leads nowhere. */
+static void a_cache_that_cannot_be_mended(void **state)
+{
+    (void)state;
+    NEED_CURL();
+    char          command[2 * FILES_PATH + 200];
+    unsigned char got[10];
+    CornuInput    input = open_input(server_url("ranges", "a"));
+    snprintf(command, sizeof command, "cd %s/* && mkdir 00000001 && echo kept > ../kept && "
+             "ln -s ../kept 00000002.new && ln -s /absent/a 00000000.new", getenv("CORNU_CACHE"));
+    assert_int_equal(system(command), 0);
+    expect_error(cornu__input_read(&input, PART, got, 10), CORNU_ERR_FILE, "cannot be mended");
+    expect_error(cornu__input_read(&input, 2 * PART, got, 10), CORNU_ERR_FILE, "cannot be written");
+    expect_error(cornu__input_read(&input, 0, got, 10), CORNU_ERR_FILE, "cannot be written");
+    cornu__input_close(&input);
+    snprintf(command, sizeof command, "grep -q kept %s/kept", getenv("CORNU_CACHE"));
+    assert_int_equal(system(command), 0);
+}
+
 static int64_t bytes_in_cache(void)
 {
     char    command[FILES_PATH + 100];
@@ -480,6 +499,10 @@ static void patterns(void **state)
     CornuInputs *inputs = cornu__inputs_create();
     expect_error(cornu__inputs_match(inputs, "gs://bucket/c*"), CORNU_ERR_DATA,
                  "gs://bucket/c*: no object matches this pattern");
+    expect_error(cornu__inputs_match(inputs, "gs://bucket/circle*"), CORNU_ERR_FORMAT,
+                 "gs://bucket/circle*: the server's listing does not end");
+    expect_error(cornu__inputs_match(inputs, "s3://bucket/circle*"), CORNU_ERR_FORMAT,
+                 "s3://bucket/circle*: the server's listing does not end");
     char pattern[200];
     snprintf(pattern, sizeof pattern, "http://127.0.0.1:%d/ranges/b/x-{1..2}", server_port());
     expect_ok(cornu__inputs_match(inputs, pattern));
@@ -623,6 +646,7 @@ int main(void)
         cmocka_unit_test_setup(the_cache_is_used_again, enter),
         cmocka_unit_test_setup(programs_keep_their_strtok, enter),
         cmocka_unit_test_setup(a_damaged_cache, enter),
+        cmocka_unit_test_setup(a_cache_that_cannot_be_mended, enter),
         cmocka_unit_test_setup(the_cache_is_bounded, enter),
         cmocka_unit_test_setup(several_threads, enter),
         cmocka_unit_test_setup(parts_ahead, enter),
