@@ -14,18 +14,23 @@ typedef struct {
     CornuStreamMark mark;
 } Entry;
 
-static bool read_entry(const CornuRecordMarks *marks, int64_t i, bool check, void *to, size_t size)
+/* A folder that CORNU_CACHE names may be another user's, and what is in it anything. */
+static bool is_sound(const Entry *entry, int64_t size)
 {
-    CornuFailure before;
-    bool         there = false;
-    cornu__error_keep(&before);
-    if (cornu__cache_read(&marks->cache, i, sizeof(Entry), check, 0, to, size, &there))
-        cornu__error_restore(&before);
-    return there;
+    const CornuStreamMark *mark = &entry->mark;
+    return entry->record >= 0 && entry->place >= mark->place && mark->place >= 0 &&
+           mark->at >= 0 && mark->at <= size && mark->bits >= 0 && mark->bits < 8 &&
+           mark->byte >= 0 && mark->byte < 256 && mark->size >= 0 &&
+           mark->size <= (int64_t)sizeof mark->window;
 }
 
-/* The first numbers of an entry are what is asked of all. */
-enum { HEAD = 3 * sizeof(int64_t) };
+/* With its checksum: a wrong number of records would leave out some. `size`: of the file. */
+static bool read_entry(const CornuRecordMarks *marks, int64_t i, int64_t size, Entry *entry)
+{
+    bool there = false;
+    return !cornu__cache_read(&marks->cache, i, sizeof *entry, true, 0, entry, sizeof *entry,
+                              &there) && there && is_sound(entry, size);
+}
 
 static bool add_record(CornuRecordMarks *marks, int64_t record)
 {
@@ -42,11 +47,12 @@ static bool add_record(CornuRecordMarks *marks, int64_t record)
 
 void cornu__marks_open(CornuRecordMarks *marks, const CornuTfrecords *records, int file)
 {
-    char         identity[4200];
-    CornuFailure before;
+    char          identity[4200];
+    CornuFailure  before;
+    const int64_t size = cornu__inputs_size(records->inputs, file);
     *marks = (CornuRecordMarks){ .open = false };
     if (records->compression[file] == CORNU__PLAIN ||
-        cornu__inputs_size(records->inputs, file) < cornu__tfrecord_every / 8 ||
+        size < cornu__tfrecord_every / 8 ||
         !cornu__inputs_identity(records->inputs, file, identity, sizeof identity - 20))
         return;
     strcat(identity, "\nrecords");
@@ -54,13 +60,15 @@ void cornu__marks_open(CornuRecordMarks *marks, const CornuTfrecords *records, i
     marks->open = cornu__cache_find(&marks->cache) == CORNU_OK;
     marks->cache.size = cornu__tfrecord_every;   /* marks at other distances are others */
     if (marks->open) marks->open = cornu__cache_open(&marks->cache, identity) == CORNU_OK;
-    cornu__error_restore(&before);
-    int64_t head[3];
-    while (marks->open && !marks->whole && read_entry(marks, marks->count, false, head, HEAD)) {
-        marks->known = head[0];
-        marks->whole = head[2];
-        if (!marks->whole && !add_record(marks, head[0])) break;
+    Entry *entry = marks->open ? cornu__allocate(1, sizeof *entry) : NULL;
+    while (entry && !marks->whole && read_entry(marks, marks->count, size, entry) &&
+           entry->record >= marks->known) {
+        marks->known = entry->record;
+        marks->whole = entry->is_end;
+        if (!marks->whole && !add_record(marks, entry->record)) break;
     }
+    cornu__release(entry);
+    cornu__error_restore(&before);
 }
 
 void cornu__marks_close(CornuRecordMarks *marks)
@@ -114,18 +122,18 @@ bool cornu__marks_enter(CornuRecordMarks *marks, CornuStream *stream, CornuTfrec
     CornuFailure before;
     int64_t      i = marks->count - 1;
     while (i >= 0 && marks->record[i] > sought) i--;
-    Entry *entry = i >= 0 && marks->open ? cornu__allocate(1, sizeof *entry) : NULL;
-    if (!entry) return false;
+    if (i < 0 || !marks->open) return false;
     cornu__error_keep(&before);
-    bool entered = read_entry(marks, i, true, entry, sizeof *entry) && !entry->is_end &&
-                   entry->record == marks->record[i] &&
-                   entry->mark.at <= cornu__inputs_size(records->inputs, file);
+    Entry *entry = cornu__allocate(1, sizeof *entry);
+    bool   entered = entry && read_entry(marks, i, cornu__inputs_size(records->inputs, file),
+                                         entry) &&
+                     !entry->is_end && entry->record == marks->record[i];
     if (entered) {
         entered = !cornu__stream_open_at(stream, records->inputs, file, records->compression[file],
                                          &entry->mark) && move_to(stream, entry->place);
         if (!entered) cornu__stream_close(stream);
     }
-    *record = entry->record;
+    if (entered) *record = entry->record;
     cornu__release(entry);
     if (!entered) cornu__error_restore(&before);
     return entered;

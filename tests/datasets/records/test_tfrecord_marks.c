@@ -190,9 +190,63 @@ static void what_is_before_is_not_read(void **state)
     cornu_iterator_free(iterator);
 }
 
+/* ---- Marks that are wrong ---- */
+
+/* Puts numbers at the beginning of each mark; `sealed`: with the checksum of them. */
+static void spoil_marks(const int64_t *numbers, size_t count, bool sealed)
+{
+    static unsigned char entry[1 << 16];
+    char                 command[FILES_PATH + 60], name[FILES_PATH];
+    snprintf(command, sizeof command, "find '%s' -name '0000000?'", getenv("CORNU_CACHE"));
+    FILE *list = popen(command, "r");
+    int   found = 0;
+    for (; fgets(name, sizeof name, list); found++) {
+        name[strcspn(name, "\n")] = '\0';
+        const int    file = open(name, O_RDWR);
+        const size_t size = (size_t)pread(file, entry, sizeof entry, 0);
+        memcpy(entry, numbers, count * sizeof *numbers);
+        const uint32_t sum = (uint32_t)crc32(0, entry, (uInt)size - 12);
+        for (int i = 0; sealed && i < 4; i++)
+            entry[size - 4 + (size_t)i] = (unsigned char)(sum >> 8 * i);
+        assert_int_equal(pwrite(file, entry, size, 0), size);
+        close(file);
+    }
+    pclose(list);
+    assert_true(found > FILES);
+}
+
+/* Damaged marks are none; those that somebody sealed name places that there are, or are none. */
+static void wrong_marks(void **state)
+{
+    (void)state;
+    enum { LAST = 6899 };
+    /* Of an entry: record, place, is_end, at, place, bits and byte, size. */
+    static const struct { int64_t numbers[7]; size_t count; bool sealed; } cases[] = {
+        { { 100000 }, 1, false }, { { 5, 0, 1 }, 3, false }, { { 0 }, 7, false },
+        { { -5 }, 1, true }, { { 1, INT64_MIN }, 2, true }, { { 1, 1, 0, -1 }, 4, true },
+        { { 1, 1, 0, INT64_MAX }, 4, true }, { { 1, 1, 0, 1, 1, 9 }, 6, true },
+        { { 1, 1, 0, 1, 1, 0, INT64_MAX }, 7, true }, { { 1, 1, 0, 1, 1, 0, 1 << 20 }, 7, true },
+    };
+    for (int file = 0; file < FILES; file++) write_gz(file);
+    pack_otherwise();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        forget();
+        CornuIterator *iterator = open_files(1);
+        assert_null(elements_at(iterator, LAST + 1));
+        cornu_iterator_free(iterator);
+        spoil_marks(cases[i].numbers, cases[i].count, cases[i].sealed);
+        for (int64_t place = 2800; place <= LAST; place += 1366) {
+            iterator = open_files(1);
+            expect_element(iterator, 1, place);
+            cornu_iterator_free(iterator);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(the_same_records),
-                                        cmocka_unit_test(what_is_before_is_not_read) };
+                                        cmocka_unit_test(what_is_before_is_not_read),
+                                        cmocka_unit_test(wrong_marks) };
     return cmocka_run_group_tests(tests, begin, files_end);
 }
