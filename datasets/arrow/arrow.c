@@ -73,7 +73,8 @@ static CornuStatus open_stream(Columns *columns, int64_t epoch, Pass *pass)
         return cornu__fail(CORNU_ERR_ARGUMENT, "arrow: the stream has been released");
     const int error = pass->stream.get_schema(&pass->stream, &pass->schema);
     if (error) return stream_failed(pass, error, "the schema");
-    if (cornu__arrow_type(pass->schema.format).kind == CORNU__ARROW_STRUCT) return CORNU_OK;
+    if (cornu__arrow_type(pass->schema.format).kind == CORNU__ARROW_STRUCT)
+        return cornu__fail_prefix(cornu__arrow_check_schema(&pass->schema), "arrow");
     return cornu__fail(CORNU_ERR_FORMAT, "arrow: the schema is of format \"%.20s\", expected the "
                        "columns of record batches", pass->schema.format ? pass->schema.format : "");
 }
@@ -168,19 +169,55 @@ static CornuStatus columns_pass(CornuStage *stage, CornuSample at, int64_t *coun
     return CORNU_OK;
 }
 
+/* ---- Columns ---- */
+
+static CornuStatus no_column(const struct ArrowSchema *schema, const char *name)
+{
+    enum { SHOWN = 12 };
+    char   names[600] = "";
+    size_t used = 0;
+    for (int64_t i = 0; i < schema->n_children && i < SHOWN && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", i ? ", " : "",
+                                 schema->children[i]->name ? schema->children[i]->name : "");
+    return cornu__fail(CORNU_ERR_DATA, "arrow: there is no column \"%.80s\", but %s%s", name,
+                       schema->n_children ? names : "none",
+                       schema->n_children > SHOWN ? ", ..." : "");
+}
+
+/* The place of a row's column in a schema; of an image also in the field of its bytes, as
+ * structures of bytes and path have it. */
+static CornuStatus find_column(const struct ArrowSchema *schema, const CornuFeatureRow *row,
+                               CornuArrowPath *path)
+{
+    *path = cornu__arrow_find(schema, row->feature.name);
+    if (!path->depth) return no_column(schema, row->feature.name);
+    const struct ArrowSchema *found = cornu__arrow_schema_at(schema, path);
+    if (cornu__arrow_type(found->format).kind == CORNU__ARROW_STRUCT &&
+        row->feature.kind == CORNU_FEATURE_IMAGE && path->depth < CORNU__ARROW_DEPTH) {
+        const CornuArrowPath bytes = cornu__arrow_find(found, "bytes");
+        if (bytes.depth == 1) path->child[path->depth++] = bytes.child[0];
+    }
+    return cornu__fail_prefix(cornu__arrow_fits(cornu__arrow_schema_at(schema, path), row),
+                              row->feature.name);
+}
+
 /* The columns of each stream are those of the first. */
 static CornuStatus check_columns(const Columns *columns, const Pass *pass)
 {
     for (int i = 0; i < columns->table.count; i++) {
-        const char          *name = columns->table.rows[i].feature.name;
-        const CornuArrowPath path = cornu__arrow_find(&pass->schema, name);
-        const char *format = cornu__arrow_schema_at(&pass->schema, &path)->format;
-        if (memcmp(&path, &columns->paths[i], sizeof path) || strcmp(format, columns->formats[i]))
+        const CornuFeatureRow *row = &columns->table.rows[i];
+        const CornuArrowPath  *first = &columns->paths[i];
+        CornuArrowPath         path;
+        CORNU__TRY(cornu__fail_prefix(find_column(&pass->schema, row, &path), "arrow"));
+        if (path.depth != first->depth || memcmp(path.child, first->child, sizeof path.child) ||
+            strcmp(cornu__arrow_schema_at(&pass->schema, &path)->format, columns->formats[i]))
             return cornu__fail(CORNU_ERR_DATA, "arrow: column \"%.80s\" is another one, or of "
-                               "another type, than in the first stream", name);
+                               "another type, than in the first stream", row->feature.name);
     }
     return CORNU_OK;
 }
+
+/* ---- Passes ---- */
 
 static CornuStatus columns_begin(CornuStage *stage, int64_t epoch)
 {
@@ -220,39 +257,6 @@ static const CornuDatasetKind columns_kind = { .name = "arrow", .fetch = cornu__
                                                .free = columns_free, .in_order = true };
 
 /* ---- Creation ---- */
-
-static CornuStatus no_column(const struct ArrowSchema *schema, const char *name)
-{
-    enum { SHOWN = 12 };
-    char   names[600] = "";
-    size_t used = 0;
-    for (int64_t i = 0; i < schema->n_children && i < SHOWN && used < sizeof names; i++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", i ? ", " : "",
-                                 schema->children[i]->name ? schema->children[i]->name : "");
-    return cornu__fail(CORNU_ERR_DATA, "arrow: there is no column \"%.80s\", but %s%s", name,
-                       schema->n_children ? names : "none",
-                       schema->n_children > SHOWN ? ", ..." : "");
-}
-
-/* The place of a row's column; of an image also in the field of its bytes, as structures of bytes
- * and path have it. */
-static CornuStatus find_column(Columns *columns, const struct ArrowSchema *schema, int i)
-{
-    const CornuFeatureRow    *row = &columns->table.rows[i];
-    CornuArrowPath           *path = &columns->paths[i];
-    *path = cornu__arrow_find(schema, row->feature.name);
-    if (!path->depth) return no_column(schema, row->feature.name);
-    const struct ArrowSchema *found = cornu__arrow_schema_at(schema, path);
-    if (cornu__arrow_type(found->format).kind == CORNU__ARROW_STRUCT &&
-        row->feature.kind == CORNU_FEATURE_IMAGE && path->depth < CORNU__ARROW_DEPTH) {
-        const CornuArrowPath bytes = cornu__arrow_find(found, "bytes");
-        if (bytes.depth == 1) path->child[path->depth++] = bytes.child[0];
-        found = cornu__arrow_schema_at(schema, path);
-    }
-    CORNU__TRY(cornu__fail_prefix(cornu__arrow_fits(found, row), row->feature.name));
-    columns->formats[i] = cornu__copy_text(found->format);
-    return columns->formats[i] ? CORNU_OK : CORNU_ERR_MEMORY;
-}
 
 static CornuStatus infer_column(const struct ArrowSchema *schema, const char *name,
                                 CornuFeature *feature)
@@ -300,7 +304,13 @@ static CornuStatus make_columns(CornuDataset *dataset, const CornuArrowConfig *c
         columns->formats = cornu__allocate(count, sizeof *columns->formats);
         if (!columns->paths || !columns->formats) status = CORNU_ERR_MEMORY;
     }
-    for (int i = 0; i < (int)count && !status; i++) status = find_column(columns, &pass.schema, i);
+    for (int i = 0; i < (int)count && !status; i++) {
+        status = find_column(&pass.schema, &columns->table.rows[i], &columns->paths[i]);
+        if (status) break;
+        columns->formats[i] = cornu__copy_text(
+            cornu__arrow_schema_at(&pass.schema, &columns->paths[i])->format);
+        if (!columns->formats[i]) status = CORNU_ERR_MEMORY;
+    }
     /* A stream that was given is not opened twice. */
     if (!status && config->stream) {
         columns->once = pass.stream;

@@ -25,6 +25,10 @@ typedef struct {
 
 CornuArrowType cornu__arrow_type(const char *format);
 
+/* Checks that a schema has the children, dictionaries and formats that its types need.
+ * CORNU_ERR_FORMAT. */
+CornuStatus cornu__arrow_check_schema(const struct ArrowSchema *schema);
+
 /* The column of a name, or "column.field", among the children of a schema of structures: the
  * number of the child at each depth. *depth 0: there is none. */
 typedef struct {

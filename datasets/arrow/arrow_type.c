@@ -34,6 +34,34 @@ CornuArrowType cornu__arrow_type(const char *format)
     return (CornuArrowType){ list ? CORNU__ARROW_FIXED_LIST : CORNU__ARROW_FIXED_BYTES, size };
 }
 
+/* ---- Schemas ---- */
+
+static CornuStatus check_schema(const struct ArrowSchema *schema, int depth)
+{
+    enum { DEEPEST = 64 };   /* also of columns that are not asked for */
+    const char *what = depth > DEEPEST ? "too many columns within columns"
+                     : !schema ? "a column that is NULL" : !schema->format ? "no format" : NULL;
+    const CornuArrowKind kind = what ? CORNU__ARROW_OTHER : cornu__arrow_type(schema->format).kind;
+    if (!what && (schema->n_children < 0 || (schema->n_children && !schema->children)))
+        what = "children that are NULL, or fewer than none";
+    if (!what && (kind == CORNU__ARROW_LIST || kind == CORNU__ARROW_FIXED_LIST) &&
+        schema->n_children != 1)
+        what = "another number of children than one";
+    if (!what && schema->dictionary && kind != CORNU__ARROW_INT && kind != CORNU__ARROW_UINT)
+        what = "a dictionary for what is no whole number";
+    if (what)
+        return cornu__fail(CORNU_ERR_FORMAT, "a schema whose column \"%.80s\" has %s",
+                           schema && schema->name ? schema->name : "", what);
+    for (int64_t i = 0; i < schema->n_children; i++)
+        CORNU__TRY(check_schema(schema->children[i], depth + 1));
+    return schema->dictionary ? check_schema(schema->dictionary, depth + 1) : CORNU_OK;
+}
+
+CornuStatus cornu__arrow_check_schema(const struct ArrowSchema *schema)
+{
+    return check_schema(schema, 0);
+}
+
 /* ---- Columns by name ---- */
 
 static int64_t child_of(const struct ArrowSchema *schema, const char *name, size_t length)
@@ -127,9 +155,10 @@ static CornuStatus check_node(const struct ArrowSchema *schema, const struct Arr
     if (array->null_count > 0 && !array->buffers[0] && length)
         return bad(schema, "nulls, and no bits that say which");
     const bool lists = type.kind == CORNU__ARROW_LIST || type.kind == CORNU__ARROW_FIXED_LIST;
-    if (lists && (array->n_children != 1 || schema->n_children != 1))
+    if (lists && (array->n_children != 1 || !array->children))
         return bad(schema, "another number of children than one");
-    if (array->n_children != schema->n_children && type.kind == CORNU__ARROW_STRUCT)
+    if (type.kind == CORNU__ARROW_STRUCT && (array->n_children != schema->n_children ||
+                                             (array->n_children && !array->children)))
         return bad(schema, "another number of children than its schema");
     if (!schema->dictionary != !array->dictionary)
         return bad(schema, "a dictionary, or none, other than its schema");
@@ -158,6 +187,7 @@ static CornuStatus check_node(const struct ArrowSchema *schema, const struct Arr
 static bool is_struct(const struct ArrowArray *array)
 {
     return array->n_buffers == 1 && array->buffers &&
+           array->offset <= INT64_MAX / 2 - array->length &&
            !(array->null_count > 0 && !array->buffers[0]);
 }
 
@@ -168,7 +198,7 @@ CornuStatus cornu__arrow_check(const struct ArrowSchema *schema, const struct Ar
     int64_t                  first = 0;
     for (int i = 0; i < path->depth; i++) {
         if (array->length < 0 || array->offset < 0 || array->n_children != schema->n_children ||
-            (i > 0 && !is_struct(array)))
+            !array->children || (i > 0 && !is_struct(array)))
             return bad(schema, "other buffers or children than its schema");
         first += array->offset;
         array = array->children[path->child[i]];

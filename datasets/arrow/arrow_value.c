@@ -44,11 +44,11 @@ CornuStatus cornu__arrow_fits(const struct ArrowSchema *schema, const CornuFeatu
         return is_bytes(whole) ? CORNU_OK : unfit(schema, "strings or bytes");
     const struct ArrowSchema *leaf = below_lists(schema);
     const CornuArrowKind      kind = cornu__arrow_type(leaf->format).kind;
-    const bool                floats = cornu__arrow_type(values_of(leaf)->format).kind ==
-                                       CORNU__ARROW_FLOAT;
-    if (kind > CORNU__ARROW_FLOAT)
+    const CornuArrowKind      stands_for = cornu__arrow_type(values_of(leaf)->format).kind;
+    if (kind > CORNU__ARROW_FLOAT || values_of(leaf)->dictionary ||
+        (stands_for > CORNU__ARROW_FLOAT && !is_bytes(stands_for)))
         return unfit(leaf, "numbers; for strings .kind is BYTES, for images IMAGE");
-    if (!floats || cornu_dtype_is_float(row->type.dtype)) return CORNU_OK;
+    if (stands_for != CORNU__ARROW_FLOAT || cornu_dtype_is_float(row->type.dtype)) return CORNU_OK;
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "the column is of floats, expected whole numbers for "
                        "%s", cornu_dtype_name(row->type.dtype));
 }

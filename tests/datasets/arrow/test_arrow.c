@@ -36,6 +36,8 @@ static struct {
     int    open;                    /* schemas, arrays and streams that are not released */
     int    streams, next;
     void (*spoil)(struct ArrowArray *batch);
+    void (*spoil_schema)(struct ArrowSchema *schema);
+    int    spoils_from;             /* the number of the first stream of which it is */
 } library;
 
 static void release_schema(struct ArrowSchema *schema)
@@ -119,6 +121,7 @@ static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *to)
         to->children[i] = malloc(sizeof **to->children);
         fill_schema(to->children[i], &library.columns[i]);
     }
+    if (library.spoil_schema && library.streams >= library.spoils_from) library.spoil_schema(to);
     return 0;
 }
 
@@ -364,6 +367,109 @@ static void damaged_batches(void **state)
     }
 }
 
+/* ---- Schemas that are none, or others than the first one ---- */
+
+static void no_format(struct ArrowSchema *s) { s->children[3]->children[0]->format = NULL; }
+static void list_of_words(struct ArrowSchema *s) { s->children[3]->children[0]->format = "u"; }
+static void list_of_floats(struct ArrowSchema *s) { s->children[3]->children[0]->format = "f"; }
+static void wide_offsets(struct ArrowSchema *s) { s->children[3]->format = "+L"; }
+static void float_indices(struct ArrowSchema *s) { s->children[4]->format = "f"; }
+static void dictionary_of_lists(struct ArrowSchema *s)
+{
+    s->children[4]->dictionary->format = "+l";
+}
+static void no_child(struct ArrowSchema *s)
+{
+    struct ArrowSchema *list = s->children[3];
+    list->children[0]->release(list->children[0]);
+    free(list->children[--list->n_children]);
+}
+static void no_dictionary(struct ArrowSchema *s)
+{
+    s->children[4]->dictionary->release(s->children[4]->dictionary);
+    free(s->children[4]->dictionary);
+    s->children[4]->dictionary = NULL;
+}
+
+static void damaged_schemas(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*spoil)(struct ArrowSchema *);
+        CornuStatus status;
+        const char *text;
+    } cases[] = {
+        { no_format, CORNU_ERR_FORMAT, "arrow: a schema whose column \"items\" has no format" },
+        { no_child, CORNU_ERR_FORMAT, "\"list\" has another number of children than one" },
+        { float_indices, CORNU_ERR_FORMAT, "\"word\" has a dictionary for what is no whole" },
+        { dictionary_of_lists, CORNU_ERR_FORMAT, "\"words\" has another number of children" },
+        { list_of_words, CORNU_ERR_UNSUPPORTED, "list: the column is of Arrow's format \"u\"" },
+        { list_of_floats, CORNU_ERR_UNSUPPORTED, "list: the column is of floats, expected whole" },
+        { no_dictionary, CORNU_ERR_UNSUPPORTED, "word: the column is of Arrow's format \"c\"" },
+        { wide_offsets, CORNU_ERR_DATA, "column \"list\" is another one, or of another type" },
+    };
+    const CornuFeature table[] = {
+        { "list", CORNU_FEATURE_VAR, .dtype = CORNU_I64, .shape = { 1, { 3 } } },
+        { "word", CORNU_FEATURE_BYTES, .shape = { 1, { 2 } } },
+        { .name = NULL },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int from = 1; from <= 2; from++) {
+            if (from == 1 && cases[i].status == CORNU_ERR_DATA) continue;   /* sound by itself */
+            use(6);
+            library.spoil_schema = cases[i].spoil;
+            library.spoils_from = from;
+            CornuDataset *dataset = cornu_arrow_dataset(open_stream, .features = table);
+            if (from == 1) {
+                expect_failure(dataset, cases[i].status, cases[i].text);
+            } else {
+                CornuIterator *iterator = elements_begin(dataset);
+                elements_expect_failure(iterator, 0, cases[i].status, cases[i].text);
+                cornu_iterator_free(iterator);
+            }
+            expect_released();
+        }
+}
+
+/* ---- Structures ---- */
+
+static void far_away(struct ArrowArray *b)
+{
+    b->offset = 1;
+    b->children[0]->length = 12;
+    b->children[0]->offset = INT64_MAX;
+}
+
+/* As data sets of pictures have them: the bytes of a file, here a BMP of one pixel. */
+static void structures_of_images(void **state)
+{
+    (void)state;
+    enum { BYTES = 58 };
+    static unsigned char files[12][BYTES];
+    static int32_t       places[13];
+    use(1);
+    for (int i = 0; i < 12; i++) {
+        static const unsigned char head[] = { 'B', 'M', BYTES, 0, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0, 40,
+                                              0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 24 };
+        memcpy(files[i], head, sizeof head);
+        memset(files[i] + 54, 10 * i, 3);
+        places[i + 1] = BYTES * (i + 1);
+    }
+    library.columns[0] = (Column){ "photo", "+s", { NULL }, 1, 0, false, false, "bytes" };
+    library.columns[1] = (Column){ "bytes", "z", { NULL, places, files }, 3, 0, false, true, NULL };
+    const CornuFeature table[] = { { "photo", CORNU_FEATURE_IMAGE, .shape = { 3, { 1, 1, 3 } } },
+                                   { .name = NULL } };
+    CornuIterator *iterator = elements_begin(cornu_arrow_dataset(open_stream, .features = table));
+    for (int i = 0; i < 12; i++)
+        assert_int_equal(*(const uint8_t *)elements_at(iterator, i)->arrays[0].data, 10 * i);
+    cornu_iterator_free(iterator);
+    library.spoil = far_away;
+    iterator = elements_begin(cornu_arrow_dataset(open_stream, .features = table));
+    elements_expect_failure(iterator, 0, CORNU_ERR_FORMAT, "has other buffers or children than");
+    cornu_iterator_free(iterator);
+    expect_released();
+}
+
 static void streams_that_fail(void **state)
 {
     (void)state;
@@ -422,6 +528,7 @@ int main(void)
         cmocka_unit_test(columns_without_features), cmocka_unit_test(features),
         cmocka_unit_test(a_stream_that_is_given), cmocka_unit_test(nulls),
         cmocka_unit_test(damaged_batches), cmocka_unit_test(streams_that_fail),
+        cmocka_unit_test(damaged_schemas), cmocka_unit_test(structures_of_images),
         cmocka_unit_test(settings_that_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
