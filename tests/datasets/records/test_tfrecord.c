@@ -194,7 +194,7 @@ static void written_and_read_again(void **state)
         { .name = NULL },
     };
     static unsigned char bytes[70000];
-    for (int i = 0; i < 70000; i++) bytes[i] = (unsigned char)(i * i >> 3);
+    for (int i = 0; i < 70000; i++) bytes[i] = (unsigned char)((unsigned)i * (unsigned)i >> 3);
     for (int gz = 0; gz < 2; gz++) {
         const char *path = files_path(folder, gz ? "many.gz" : "many.tfrecord");
         CornuTfrecordWriter *writer = cornu_tfrecord_writer_open(path);
