@@ -272,6 +272,23 @@ class Hooks(unittest.TestCase):
             model.fit(x, y, callbacks=[print])
 
 
+class Losses(unittest.TestCase):
+    def test_a_loss_that_is_not_finite_ends_nothing_but_with_terminate_on_nan(self):
+        x, y = np.full((4, 2), np.nan, "float32"), np.zeros((4, 1), "float32")
+        data = {"batch_size": 2, "verbose": 0, "validation_data": (x, y)}
+
+        def made():
+            model = cornu.Sequential([cornu.layers.Input((2,)), cornu.layers.Dense(1)])
+            model.compile("sgd", "mse")
+            return model
+
+        history = made().fit(x, y, epochs=3, **data).history
+        self.assertEqual(len(history["loss"]), 3)
+        self.assertTrue(np.isnan(history["loss"] + history["val_loss"]).all())
+        history = made().fit(x, y, epochs=3, callbacks=[C.TerminateOnNaN()], **data).history
+        self.assertEqual(len(history["loss"]), 1)
+
+
 class Interrupts(unittest.TestCase):
     def interrupted(self, run):
         """Seconds from a signal to the KeyboardInterrupt."""

@@ -354,8 +354,9 @@ class Run:
 
     def _guard(self):
         """A callback that ends the call after the batch in which a signal came, also while another
-        one holds it up."""
-        made = struct("CornuCallback")
+        one holds it up. A loss that is not finite ends nothing, as in Keras: TerminateOnNaN does.
+        """
+        made = struct("CornuCallback", takes_nan=True)
         function = _INDEX_HOOK(lambda *_: STOPPED if self.error else 0)
         for what in ("train", "test", "predict"):
             setattr(made, what + "_batch_end", ctypes.cast(function, ctypes.c_void_p).value)
