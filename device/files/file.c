@@ -125,6 +125,25 @@ void cornu__file_abandon(CornuNewFile *file)
     release(file);
 }
 
+static bool stat_folder_of(const char *target, struct stat *folder)
+{
+    char      *path = cornu__copy_text(target);
+    const bool found = path && (path[folder_length(target)] = 0,
+                                stat(*path ? path : ".", folder) == 0);
+    cornu__release(path);
+    return found;
+}
+
+bool cornu__file_is_same(const CornuNewFile *a, const CornuNewFile *b)
+{
+    struct stat folder[2];
+    if (!a->temporary || !b->temporary) return false;   /* nothing is replaced */
+    if (strcmp(a->target + folder_length(a->target), b->target + folder_length(b->target)) != 0)
+        return false;
+    return stat_folder_of(a->target, &folder[0]) && stat_folder_of(b->target, &folder[1]) &&
+           folder[0].st_dev == folder[1].st_dev && folder[0].st_ino == folder[1].st_ino;
+}
+
 CornuStatus cornu_file_check(const char *path)
 {
     CORNU__NEED(path);

@@ -17,6 +17,7 @@
 #include "../status_internal.h"
 #include "file.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -30,6 +31,9 @@ typedef struct {
 CornuStatus cornu__file_create(CornuNewFile *file, const char *path);
 CornuStatus cornu__file_commit(CornuNewFile *file);
 void        cornu__file_abandon(CornuNewFile *file);
+
+/* Whether two files that were created would be one after both commits, by whatever paths. */
+bool cornu__file_is_same(const CornuNewFile *a, const CornuNewFile *b);
 
 /* A little-endian number of up to 8 bytes. */
 static inline uint64_t cornu__little_endian(const unsigned char *bytes, int count)

@@ -1,8 +1,10 @@
 /* cornu compile MODEL -o digits.c: a model as C source, which needs no library. */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "commands.h"
 #include "common/objective.h"
+#include "common/refuse.h"
 #include "common/session.h"
 
 typedef struct {
@@ -35,12 +37,24 @@ static CornuStatus compile_int8(const Settings *settings, const char *path)
     return status;
 }
 
+/* Weights that would replace the model they are of. */
+static CornuStatus spare_model(const char *weights, const char *model)
+{
+    struct stat one, other;
+    if (!weights || stat(weights, &one) || stat(model, &other) || one.st_dev != other.st_dev ||
+        one.st_ino != other.st_ino)
+        return CORNU_OK;
+    return options_refuse("--weights %s: it is the model's file, which would be lost; expected "
+                          "another one", weights);
+}
+
 static CornuStatus compile(const Settings *settings, const Objective *objective,
                            const Options *options)
 {
     Subject     subject;
     if (settings->int8) return compile_int8(settings, options->arguments[0]);
-    CornuStatus status = subject_find(&subject, options->arguments[0]);
+    CornuStatus status = spare_model(settings->weights, options->arguments[0]);
+    if (!status) status = subject_find(&subject, options->arguments[0]);
     if (status) return status;
     CornuModel *model = settings->train ? objective_model(objective, options, &subject, NULL)
                                         : subject_model(&subject);

@@ -30,9 +30,6 @@ static CornuStatus check(const CornuCompileToCConfig *config)
     if (!config->model->base.built)
         return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_compile_to_c: %s is not built; give its "
                            "input shape or load it", cornu_model_name(config->model));
-    if (config->weights && !strcmp(config->weights, config->path))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_compile_to_c: .weights and .path are both "
-                           "%s, expected two files", config->path);
     return CORNU_OK;
 }
 

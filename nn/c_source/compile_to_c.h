@@ -51,7 +51,8 @@ typedef struct {
 
 /* The files appear whole or not at all.
  *   CORNU_ERR_ARGUMENT      a model that is not built, or with .train not compiled; a path that
- *                           does not end in .c, a name that cannot be an identifier
+ *                           does not end in .c, a name that cannot be an identifier; .weights that
+ *                           are the source or its header
  *   CORNU_ERR_SHAPE         extents that the model leaves open
  *   CORNU_ERR_UNSUPPORTED   an op or dtype without C source, named with its layer; a layer whose
  *                           state goes on from batch to batch

@@ -46,6 +46,14 @@ static void abandon(CornuCFiles *files)
         if (all[i]->stream) cornu__file_abandon(all[i]);
 }
 
+/* The last of two that are one file would take the place of the other. */
+static CornuStatus refuse_same(const CornuNewFile *a, const CornuNewFile *b)
+{
+    if (!a->stream || !b->stream || !cornu__file_is_same(a, b)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s and %s are one file; expected three files, the "
+                       "source, its header and the weights", a->path, b->path);
+}
+
 CornuStatus cornu__c_files_open(CornuCFiles *files, const char *path, const char *weights)
 {
     const char *slash = strrchr(path, '/');
@@ -56,6 +64,9 @@ CornuStatus cornu__c_files_open(CornuCFiles *files, const char *path, const char
     CornuStatus status = cornu__file_create(&files->source, path);
     if (!status) status = cornu__file_create(&files->header, files->path);
     if (!status && weights) status = cornu__file_create(&files->weights, weights);
+    if (!status) status = refuse_same(&files->source, &files->header);
+    if (!status) status = refuse_same(&files->source, &files->weights);
+    if (!status) status = refuse_same(&files->header, &files->weights);
     if (!status) return CORNU_OK;
     abandon(files);
     cornu__release(files->path);

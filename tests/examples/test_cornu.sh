@@ -159,6 +159,8 @@ check "that runs in a loop" embedded
 check "and goes on with what it saved" embedded
 check "another name is refused" fails 1 'expected an identifier' compile a.safetensors --name 'a b'
 check "so is another suffix" fails 1 'ends in .c' compile a.safetensors -o a.o
+check "weights do not replace their model" fails 2 'would be lost' compile a.safetensors -o plain.c \
+    --weights ./a.safetensors
 check "what is no quantized file cannot be of 8 bits" fails 1 'a.safetensors' compile a.safetensors --int8
 
 check "training on arrays" says 'loss: ' train a.safetensors --x x.npy --y y.npy --verbose 2 \

@@ -348,8 +348,6 @@ static void test_refusals(void **state)
                    CORNU_ERR_FILE, "/nowhere/at/all");
     expect_refused(plain(), (CornuCompileToCConfig){ .train = true }, CORNU_ERR_ARGUMENT,
                    "not compiled");
-    expect_refused(plain(), (CornuCompileToCConfig){ .path = "/tmp/a.c", .weights = "/tmp/a.c" },
-                   CORNU_ERR_ARGUMENT, "two files");
     expect_refused(plain(), (CornuCompileToCConfig){ .weights = "/nowhere/at/all" },
                    CORNU_ERR_FILE, "/nowhere/at/all");
     expect_refused(plain(), (CornuCompileToCConfig){ .rows = -1 }, CORNU_ERR_ARGUMENT, ".rows");
@@ -358,6 +356,23 @@ static void test_refusals(void **state)
     expect_refused(LAYERS(cornu_shape(4), cornu_dense(2, .dtype = "mixed_bfloat16",
                                                       .name = "narrow")),
                    (CornuCompileToCConfig){ 0 }, CORNU_ERR_UNSUPPORTED, "narrow: ");
+}
+
+/* The weights in the place of the source or its header, by whatever path. */
+static void test_files_that_are_one(void **state)
+{
+    (void)state;
+    static const char *const same[] = { "%s/refused.c", "%s/refused.h", "%s/./refused.h",
+                                        "%s/link/refused.c" };
+    char weights[FILES_PATH + 80], link[FILES_PATH + 80];
+    snprintf(link, sizeof link, "%s/link", folder);
+    assert_int_equal(symlink(folder, link), 0);
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        snprintf(weights, sizeof weights, same[i], folder);
+        expect_refused(plain(), (CornuCompileToCConfig){ .weights = weights }, CORNU_ERR_ARGUMENT,
+                       "are one file");
+    }
+    unlink(link);
 }
 
 /* A length for what is left open, and names that cannot be identifiers. */
@@ -443,7 +458,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_networks_predict), cmocka_unit_test(test_layers_train),
         cmocka_unit_test(test_optimizers_train), cmocka_unit_test(test_compilers_say_nothing),
-        cmocka_unit_test(test_refusals),         cmocka_unit_test(test_names_and_extents),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_files_that_are_one),         cmocka_unit_test(test_names_and_extents),
         cmocka_unit_test(test_names_alike),      cmocka_unit_test(test_names_of_functions),
     };
     return cmocka_run_group_tests(tests, files_begin, files_end);
