@@ -32,6 +32,7 @@ enum {
     MEMORY = 16 << 10,             /* bytes of a connection for its request's head and its answer */
     TICK_MS = 100,                 /* from one look at the board to the next */
     SILENT_S = 10,                 /* that a client takes or sends nothing */
+    QUIET_S = 5,                   /* without an event, after which a reader gets an empty line */
     REQUEST_S = 20,                /* of a whole request and its answer */
     LAST_S = 1,                    /* for the last events, */
     LAST_MS = 2 * TICK_MS,         /* and to take connections that have been made */
@@ -51,6 +52,7 @@ typedef struct Reader {
     struct MHD_Connection *connection;
     Client                *client;
     bool                   suspended, has_points;
+    double                 sent_s; /* when it got something last */
     int64_t                report, version, line;
     CornuEvent            *sending;
     size_t                 sent;   /* bytes of it */
@@ -132,13 +134,24 @@ static bool has_news(const Reader *reader)
            reader->version != server->progress_version;
 }
 
-/* Called by libmicrohttpd when there is room for `most` bytes. */
+static bool is_quiet(const Reader *reader)
+{
+    return cornu__seconds() - reader->sent_s > QUIET_S;
+}
+
+/* Called by libmicrohttpd when there is space for `most` bytes. An empty line is no event: whoever
+ * is gone is found by it, and not counted as a reader any more. */
 static ssize_t read_events(void *context, uint64_t at, char *to, size_t most)
 {
     Reader *reader = context;
     (void)at;
     if (!reader->sending && !(reader->sending = next_event(reader))) {
         if (reader->server->news.ending) return MHD_CONTENT_READER_END_OF_STREAM;
+        if (is_quiet(reader)) {
+            reader->sent_s = cornu__seconds();
+            *to = '\n';
+            return 1;
+        }
         reader->suspended = true;
         cornu__http.suspend_connection(reader->connection);
         return 0;
@@ -146,6 +159,7 @@ static ssize_t read_events(void *context, uint64_t at, char *to, size_t most)
     const size_t left = reader->sending->size - reader->sent, size = left < most ? left : most;
     memcpy(to, reader->sending->bytes + reader->sent, size);
     reader->sent += size;
+    reader->sent_s = cornu__seconds();
     if (size == left) {
         cornu__event_drop(reader->sending);
         reader->sending = NULL;
@@ -173,7 +187,7 @@ static enum MHD_Result begin_reading(CornuServer *server, struct MHD_Connection 
     Reader *reader = cornu__allocate(1, sizeof *reader);
     if (!reader) return MHD_NO;
     *reader = (Reader){ .server = server, .connection = connection, .client = client,
-                        .version = -1, .after = server->readers };
+                        .version = -1, .sent_s = cornu__seconds(), .after = server->readers };
     if (reader->after) reader->after->before = reader;
     server->readers = reader;
     server->reader_count++;
@@ -313,7 +327,7 @@ static void spread_news(CornuServer *server)
         }
     }
     for (Reader *reader = server->readers; reader; reader = reader->after)
-        if (reader->suspended && (has_news(reader) || server->news.ending)) {
+        if (reader->suspended && (has_news(reader) || is_quiet(reader) || server->news.ending)) {
             reader->suspended = false;
             cornu__http.resume_connection(reader->connection);
         }

@@ -104,6 +104,28 @@ static void a_reader_that_stops_is_dropped(void **state)
     close(reader);
 }
 
+/* Readers go and come while nothing happens, as in a pause: those that are gone are not counted. */
+static void readers_go_in_a_pause(void **state)
+{
+    enum { READERS = 32 };      /* of server.c */
+    (void)state;
+    need_http();
+    for (int i = 0; i < READERS; i++) {
+        const int reader = client_listen(listener.url);
+        assert_true(client_hears(reader, "event: progress", text));
+        close(reader);
+    }
+    const double begun_s = cornu__seconds();
+    bool         heard = false;
+    while (!heard && cornu__seconds() - begun_s < SILENT_S + 5) {
+        const int reader = client_listen(listener.url);
+        heard = client_hears(reader, "event: progress", text);
+        close(reader);
+        poll(NULL, 0, 500);
+    }
+    assert_true(heard);
+}
+
 /* A byte a second, of a head that never ends: closed after REQUEST_S, although never silent. */
 static void a_request_may_not_take_for_ever(void **state)
 {
@@ -142,6 +164,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_reader_that_stops_is_dropped, begin, end),
+        cmocka_unit_test_setup_teardown(readers_go_in_a_pause, begin, end),
         cmocka_unit_test_setup_teardown(a_request_may_not_take_for_ever, begin, end),
         cmocka_unit_test_setup_teardown(all_connections_taken, begin, end),
     };
