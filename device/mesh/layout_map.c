@@ -18,6 +18,7 @@ typedef struct {
 struct CornuLayoutMap {
     Row *rows;
     int  count;
+    bool may_be_unused;
 };
 
 /* ---- Making ---- */
@@ -179,7 +180,7 @@ CornuStatus cornu__layout_find_output(CornuLayoutMap *map, const CornuMesh *mesh
 
 const char *cornu__layout_unused(const CornuLayoutMap *map, bool *of_output)
 {
-    for (int i = 0; map && i < map->count; i++) {
+    for (int i = 0; map && !map->may_be_unused && i < map->count; i++) {
         *of_output = map->rows[i].of_output;
         if (!map->rows[i].used) return map->rows[i].pattern;
     }
@@ -224,6 +225,25 @@ CornuStatus cornu_device_shard_fully(CornuDevice *device)
                            "cornu_device_set_mesh before");
     device->fully_sharded = true;
     return CORNU_OK;
+}
+
+CornuStatus cornu_device_allow_unused_layouts(CornuDevice *device)
+{
+    CORNU__NEED(device);
+    if (!device->layouts)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "unused layouts: the device has no layout map, "
+                           "expected cornu_device_set_mesh with rows before");
+    device->layouts->may_be_unused = true;
+    return CORNU_OK;
+}
+
+const char *cornu_device_unused_layout(const CornuDevice *device, int i)
+{
+    CORNU__NEED_OR(device, NULL);
+    const CornuLayoutMap *map = device->layouts;
+    for (int k = 0; map && k < map->count; k++)
+        if (!map->rows[k].used && i-- == 0) return map->rows[k].pattern;
+    return NULL;
 }
 
 /* The first axis that is left and divides is cut by these axes of the mesh. */

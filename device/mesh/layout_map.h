@@ -54,6 +54,14 @@ enum { CORNU_SHARDED_ELEMENTS = 1024 };
  * has just got its mesh; CORNU_ERR_ARGUMENT without one. */
 CornuStatus cornu_device_shard_fully(struct CornuDevice *device);
 
+/* Rows of its layout map that are for no variable and no output of a model are no error, as in
+ * Keras, from now on. CORNU_ERR_ARGUMENT without a layout map. */
+CornuStatus cornu_device_allow_unused_layouts(struct CornuDevice *device);
+
+/* The i-th pattern, in the order of the rows, that was found in no path so far; NULL if there are
+ * no more. It lives as long as the device has its map. */
+const char *cornu_device_unused_layout(const struct CornuDevice *device, int i);
+
 #ifdef __cplusplus
 }
 #endif

@@ -41,7 +41,7 @@ CornuStatus cornu__device_layout(const struct CornuDevice *device, const char *p
 const char *cornu__device_unused_layout(const struct CornuDevice *device, bool *of_output);
 
 /* The first pattern that has been found in no path so far, and whether it is one of outputs; NULL
- * if all have. */
+ * if all have, or need not. */
 const char *cornu__layout_unused(const CornuLayoutMap *map, bool *of_output);
 
 #endif

@@ -469,6 +469,16 @@ class Distribution(unittest.TestCase):
             d.set_distribution(None)
         self.assertIsNone(d.distribution())
 
+    def test_layouts_of_no_weight_are_ignored(self):
+        d, alone = cornu.distribution, self.losses()
+        layout_map = d.LayoutMap(d.DeviceMesh((2, 2), ["batch", "model"]))
+        layout_map["dense/kernel"] = (None, "model")
+        layout_map["d1/bias"] = ("model",)
+        layout_map["d1/output"] = ("batch", "model")
+        with self.assertWarnsRegex(UserWarning, "d1/bias, d1/output: no weight or output"):
+            cut = self.losses(d.ModelParallel(layout_map=layout_map))
+        np.testing.assert_allclose(cut, alone, rtol=1e-5)
+
     def test_pipelines_accumulate(self):
         """As on whole batches; with a mesh the same bits for any stages and schedule."""
         d, alone = cornu.distribution, self.losses()

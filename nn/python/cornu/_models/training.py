@@ -130,7 +130,7 @@ class Trained(Stepped):
         lib.cornu_compile_step_from_json(self.pointer, json.dumps(config), pointer,
                                          step and step.address)
         if pointer is None:
-            keep(self._owned)
+            keep(self._owned, self.built)
         self._claim_weights()
 
     def _weight_addresses(self):

@@ -116,6 +116,8 @@ class Distribution:
         if mesh:
             mesh._fill(config.mesh)
         self._strategy = Strategy(getattr(lib, make)(ctypes.byref(config)))
+        if mesh:
+            self._strategy.allow_unused_layouts()
         self.device_mesh = mesh
         self.batch_dim_name = batch_dim_name or (mesh.axis_names[0] if mesh else None)
 

@@ -1,7 +1,9 @@
 """Strategies of the library: the one that this thread compiles models with, and how long it
 lives."""
 
+import itertools
 import threading
+import warnings
 
 from .._binding.library import Owned, lib
 
@@ -17,6 +19,16 @@ class Strategy:
     @property
     def address(self):
         return self.owned.address
+
+    def allow_unused_layouts(self):
+        """As in Keras, rows of its layout map may be for no weight of a model."""
+        lib.cornu_device_allow_unused_layouts(lib.cornu_strategy_device(self.address))
+
+    def unused_layouts(self):
+        """The patterns that were found in no path so far."""
+        device = lib.cornu_strategy_device(self.address)
+        found = (lib.cornu_device_unused_layout(device, i) for i in itertools.count())
+        return list(itertools.takewhile(lambda pattern: pattern is not None, found))
 
 
 def _scopes():
@@ -39,9 +51,15 @@ def use(strategy):
     _thread.used = strategy
 
 
-def keep(owned):
-    """What is compiled now lives no longer than the strategy with which it is."""
+def keep(owned, built=False):
+    """What is compiled now lives no longer than the strategy with which it is. Of a model that is
+    built, warns of layouts that are for none of its weights."""
     scopes = _scopes()
     strategy = scopes[-1] if scopes else getattr(_thread, "used", None)
     if strategy:
         owned.needs(strategy.owned.counted)
+        unused = strategy.unused_layouts() if built else []
+        if unused:
+            warnings.warn("the layout map's %s: no weight or output of a model that was compiled "
+                          "so far has such a path, expected one; ignored" % ", ".join(unused),
+                          stacklevel=4)
