@@ -203,16 +203,17 @@ CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual
         return cornu__fail(CORNU_ERR_FORMAT, "a layer without class_name or name");
     if ((*layer = cornu__shared_layer(value))) return CORNU_OK;
     const CornuLayerClass *kind = cornu__json_class(value);
+    const char            *module = json_string_value(json_object_get(value, "module"));
     snprintf(place, sizeof place, "%.60s", name);
     if (read_loss && cornu__is_loss_layer_json(value))
         status = read_loss(value, layer);
     else if (cornu__is_traced_json(value))
         status = cornu__traced_from_json(value, layer);
     else if (foreign && !kind)
-        status = cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no layer class \"%.60s\" of module "
-                             "\"%.60s\"; a class of your own must be registered by "
-                             "cornu_register_layer, here as \"%.120s\"", class_name,
-                             json_string_value(json_object_get(value, "module")), foreign);
+        status = cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no layer class \"%.60s\"%s%.60s; a "
+                             "class of your own must be registered by cornu_register_layer, here "
+                             "as \"%.120s\"", class_name, module ? " of module " : "",
+                             module ? module : "", foreign);
     else if (cornu__is_model_class(class_name))
         status = make_model(value, usual, layer);
     else if (kind)
