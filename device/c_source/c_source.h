@@ -40,7 +40,11 @@ void cornu__c_source_free(CornuCSource *source);
 /* What helpers and macros the functions need, to be written before them. */
 void cornu__c_prelude(const CornuCSource *source, CornuCText *to);
 
-/* `text` as an identifier, characters that cannot be in one being "_"; not a word of C or C++. */
+/* `text` in the characters of an identifier, others being "_", for a name that goes on: "int" for
+ * int_predict. Returns its length; 0: there are none. */
+size_t cornu__c_spell(char *to, size_t size, const char *text);
+
+/* Likewise as a whole identifier; not a word of C or C++. */
 void cornu__c_identifier(char *to, size_t size, const char *text);
 
 /* Puts "_n" after the first `length` characters of a name, or after fewer so that it fits. */

@@ -76,7 +76,7 @@ static const char *const words[] = {
     "xor", "xor_eq", "main", "linux", "unix", "sum", "total", "best", "memory",
 };
 
-void cornu__c_identifier(char *to, size_t size, const char *text)
+size_t cornu__c_spell(char *to, size_t size, const char *text)
 {
     size_t n = 0;
     if (isdigit((unsigned char)text[0]) && n + 1 < size) to[n++] = 'n';
@@ -87,7 +87,13 @@ void cornu__c_identifier(char *to, size_t size, const char *text)
     }
     while (n > 0 && to[n - 1] == '_') n--;
     to[n] = '\0';
-    bool taken = n > 0 && strspn(to + 1, "0123456789") == n - 1;   /* the letters of loops */
+    return n;
+}
+
+void cornu__c_identifier(char *to, size_t size, const char *text)
+{
+    size_t n = cornu__c_spell(to, size, text);
+    bool   taken = n > 0 && strspn(to + 1, "0123456789") == n - 1;   /* the letters of loops */
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) taken |= !strcmp(to, words[i]);
     if (taken && n + 1 < size) to[n++] = '_', to[n] = '\0';
 }

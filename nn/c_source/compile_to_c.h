@@ -27,6 +27,7 @@
  * Compilers need some 50 bytes for each byte of constants. .weights writes those of a large model
  * into a file of its own, the bytes of a digits_weights in the order of this machine: a program
  * reads or maps it, and there is no digits_trained; digits_init leaves the weights to digits_load.
+ * Weights that are not trained are in that file and in the state, too.
  */
 #ifndef CORNU_NN_COMPILE_TO_C_H
 #define CORNU_NN_COMPILE_TO_C_H

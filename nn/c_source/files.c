@@ -30,10 +30,11 @@ CornuStatus cornu__c_names(const char *path, const char *name, char prefix[CORNU
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: its header would stand in the place of C's "
                            "<%s.h>, which it needs; expected another name than float.c, limits.c, "
                            "math.c, stddef.c and stdint.c", path, stem);
-    cornu__c_identifier(prefix, CORNU_C_NAME - 16, name ? name : stem);
-    if (!*prefix || (name && strcmp(name, prefix) != 0))
+    const size_t most = CORNU_C_NAME - 16;   /* with its end */
+    if (!cornu__c_spell(prefix, most, name ? name : stem) || (name && strcmp(name, prefix) != 0))
         return cornu__fail(CORNU_ERR_ARGUMENT, "name \"%s\": expected an identifier of C, as "
-                           "\"digits\"", name ? name : stem);
+                           "\"digits\", of at most %zu characters and no two \"_\" in a row, nor "
+                           "one at its ends", name ? name : stem, most - 1);
     for (size_t i = 0; i <= strlen(prefix); i++)
         capitals[i] = (char)toupper((unsigned char)prefix[i]);
     return CORNU_OK;

@@ -136,12 +136,14 @@ static void write_ports(FILE *to, const CornuCInt8 *c, const CornuLitePort *port
 {
     for (int i = 0; i < count; i++) {
         const CornuLiteTensor *t = &c->graph->tensors[ports[i].tensor];
-        CornuText              shape;
+        CornuShape             shape = t->shape;
+        CornuText              text;
         CornuCText             scale = { 0 };
         char                   number[16] = "";
+        if (shape.rank > 0 && shape.extent[0] == CORNU_NONE) shape.extent[0] = 1;   /* the row */
         if (count > 1) snprintf(number, sizeof number, "%d", i);
         fprintf(to, "/* %c%s: %s %s */\n", letter, number, type_of(t),
-                cornu_shape_print(&shape, t->shape));
+                cornu_shape_print(&text, shape));
         if (t->dtype != CORNU_LITE_I8 || t->quantization.count != 1) continue;
         cornu__c_number(&scale, CORNU_F32, t->quantization.scales[0]);
         fprintf(to, "#define %s_%c%s_SCALE %s\n#define %s_%c%s_ZERO (%d)\n", c->capitals,

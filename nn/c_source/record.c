@@ -230,6 +230,20 @@ static bool is_rate(const CornuCVariable *variable)
     return strstr(variable->name, "learning_rate") != NULL;
 }
 
+/* Arguments, which may not be functions' names where the prefix is "x" or "y". */
+static CornuStatus take_data_names(CornuCModel *c)
+{
+    for (int i = 0; i < c->x_count; i++) {
+        CORNU__TRY(cornu__c_take_name(&c->source, c->x[i].name, sizeof c->x[i].name));
+        memcpy(c->fed_x[i].name, c->x[i].name, sizeof c->x[i].name);
+    }
+    for (int i = 0; i < c->y_count; i++) {
+        CORNU__TRY(cornu__c_take_name(&c->source, c->y[i].name, sizeof c->y[i].name));
+        memcpy(c->fed_y[i].name, c->y[i].name, sizeof c->y[i].name);
+    }
+    return CORNU_OK;
+}
+
 /* What the files define besides the layers' functions. */
 static CornuStatus take_names(CornuCModel *c)
 {
@@ -240,6 +254,7 @@ static CornuStatus take_names(CornuCModel *c)
         snprintf(name, sizeof name, "%s_%s", c->prefix, names[i]);
         CORNU__TRY(cornu__c_take_name(&c->source, name, sizeof name));
     }
+    CORNU__TRY(take_data_names(c));
     for (int i = 0; i < c->variable_count; i++) {
         CornuCVariable *v = &c->variables[i];
         if (v->where == CORNU_C_WEIGHT) continue;
@@ -256,7 +271,8 @@ static void place_variables(CornuCModel *c)
 {
     for (int i = 0; i < c->variable_count; i++) {
         CornuCVariable *v = &c->variables[i];
-        const bool held = c->config->train ? v->assigned || is_rate(v) : v->predicts;
+        const bool file = c->config->weights && v->predicts;   /* frozen ones, too */
+        const bool held = !c->config->train || file ? v->predicts : v->assigned || is_rate(v);
         v->where = !held ? CORNU_C_CONSTANT : v->predicts ? CORNU_C_WEIGHT : CORNU_C_STATE;
         const char *const weights[] = { "weights->", "state->weights." };
         for (int k = 0; k < 2; k++)

@@ -287,6 +287,27 @@ static void test_optimizers_train(void **state)
     }
 }
 
+/* Frozen weights, which would be constants, are in the file of weights where there is one. */
+static void test_frozen_weights_in_a_file(void **state)
+{
+    (void)state;
+    char        path[FILES_PATH + 80], weights[FILES_PATH + 80], text[1 << 18];
+    CornuModel *model = small_network();
+    assert_non_null(model);
+    expect_ok(cornu_compile(model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY));
+    snprintf(path, sizeof path, "%s/thawed.c", folder);
+    snprintf(weights, sizeof weights, "%s/thawed.weights", folder);
+    for (int file = 0; file < 2; file++) {
+        expect_ok(cornu_compile_to_c(model, path, .train = true,
+                                     .weights = file ? weights : NULL));
+        text[files_read(path, text, sizeof text - 1)] = '\0';
+        assert_int_equal(strstr(text, "static const float") == NULL, file);
+    }
+    assert_true(files_read(weights, text, sizeof text) >=
+                4 * (size_t)cornu_model_parameters(model));
+    cornu_model_free(model);
+}
+
 /* ---- What compilers say ---- */
 
 static void test_compilers_say_nothing(void **state)
@@ -336,8 +357,8 @@ static void test_refusals(void **state)
     expect_refused(open, (CornuCompileToCConfig){ 0 }, CORNU_ERR_SHAPE, "(None, None, 8)");
     expect_refused(plain(), (CornuCompileToCConfig){ .name = "2 digits" }, CORNU_ERR_ARGUMENT,
                    "expected an identifier");
-    expect_refused(plain(), (CornuCompileToCConfig){ .name = "int" }, CORNU_ERR_ARGUMENT,
-                   "expected an identifier");
+    expect_refused(plain(), (CornuCompileToCConfig){ .name = "net_" }, CORNU_ERR_ARGUMENT,
+                   "nor one at its ends");
     expect_refused(plain(), (CornuCompileToCConfig){ .path = "model.o" }, CORNU_ERR_ARGUMENT,
                    "ends in .c");
     expect_refused(plain(), (CornuCompileToCConfig){ .path = "math.c" }, CORNU_ERR_ARGUMENT,
@@ -418,6 +439,9 @@ static void test_names_alike(void **state)
     }
     CornuModel *model = cornu_model_from(&config);
     if (!model) fail_msg("%s", cornu_error_message());
+    snprintf(path, sizeof path, "%s/y.c", folder);   /* its functions are y_LAYER, outputs y_NAME */
+    expect_ok(cornu_compile_to_c(model, path));
+    compiles("cc -std=c99 -O1", "y");
     snprintf(path, sizeof path, "%s/alike.c", folder);
     expect_ok(cornu_compile_to_c(model, path));
     compiles("cc -std=c99 -O1", "alike");
@@ -428,6 +452,9 @@ static void test_names_alike(void **state)
     assert_non_null(strstr(text, "*x_to_kens_2_2, "));
     assert_non_null(strstr(text, "*x_value, const float *x_value_2, "));
     assert_non_null(strstr(text, "*y_y_1, float *y_y_1_2, "));
+    snprintf(path, sizeof path, "%s/int.c", folder);
+    expect_ok(cornu_compile_to_c(model, path, .name = "int"));
+    compiles("cc -std=c99 -O1", "int");
     cornu_model_free(model);
 }
 
@@ -457,7 +484,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_networks_predict), cmocka_unit_test(test_layers_train),
-        cmocka_unit_test(test_optimizers_train), cmocka_unit_test(test_compilers_say_nothing),
+        cmocka_unit_test(test_optimizers_train),
+        cmocka_unit_test(test_frozen_weights_in_a_file),
+        cmocka_unit_test(test_compilers_say_nothing),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_files_that_are_one),         cmocka_unit_test(test_names_and_extents),
         cmocka_unit_test(test_names_alike),      cmocka_unit_test(test_names_of_functions),
