@@ -57,21 +57,22 @@ static void write_shim(const char *name, const CornuCompileToCConfig *config)
     fprintf(to, "#include \"%s.h\"\n", name);
     fprintf(to, "static union { double d; unsigned char of[%s_SCRATCH_BYTES]; } scratch;\n",
             capitals);
+    if (!train || config->weights) write_weights(to, name, config->weights);
     if (!train) {
-        write_weights(to, name, config->weights);
         fprintf(to, "void shim_predict(const void *const *x, void *y)\n"
                 "{ %s_predict(weights(), &scratch, %sy); }\n", name, x);
     } else {
         fprintf(to, "static union { double d; unsigned char of[%s_STEP_SCRATCH_BYTES]; } step;\n"
                 "static %s_state state;\n"
-                "void shim_init(void) { %s_init(&state); }\n"
+                "void shim_init(void) { %s_init(&state); %s }\n"
                 "void shim_step(const void *x, const void *y) { %s_step(&state, &step, x, y); }\n"
                 "void shim_predict(const void *const *x, void *y)\n"
                 "{ %s_predict(&state.weights, &scratch, %sy); }\n"
                 "void shim_save(unsigned char *bytes) { %s_save(&state, bytes); }\n"
                 "void shim_load(const unsigned char *bytes) { %s_load(&state, bytes); }\n"
                 "size_t shim_bytes(void) { return %s_WEIGHTS_BYTES; }\n",
-                capitals, name, name, name, name, x, name, name, capitals);
+                capitals, name, name, config->weights ? "state.weights = *weights();" : "", name,
+                name, x, name, name, capitals);
     }
     assert_int_equal(fclose(to), 0);
 }

@@ -265,6 +265,7 @@ static void test_optimizers_train(void **state)
     static const char *const optimizers[] = { "adam", "sgd", "rmsprop" };
     const CornuType x = cornu_type(CORNU_F32, ROWS * STEPS, 12, 12, 1);
     const CornuType y = cornu_type(CORNU_I32, ROWS * STEPS);
+    char            weights[FILES_PATH + 80];
     NEEDS_COMPILER();
     for (int i = 0; i < quick(1, 3); i++) {
         CornuModel *model = small_network();
@@ -272,8 +273,10 @@ static void test_optimizers_train(void **state)
         expect_ok(cornu_compile(model, .optimizer = cornu_optimizer(optimizers[i]),
                                 .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
                                 .metrics = { CORNU_ACCURACY }));
+        snprintf(weights, sizeof weights, "%s/%s.weights", folder, optimizers[i]);
         Compiled compiled = compiled_open(optimizers[i], (CornuCompileToCConfig){
-                                              .model = model, .train = true, .batch_size = ROWS });
+                                              .model = model, .train = true, .batch_size = ROWS,
+                                              .weights = i == 0 ? weights : NULL });
         void    *xs = make_data(x, 3);
         int32_t *ys = make_data(y, 4);
         for (int k = 0; k < ROWS * STEPS; k++) ys[k] %= 10;
