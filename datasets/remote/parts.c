@@ -166,8 +166,9 @@ bool cornu__cache_has(const CornuCache *parts, int64_t part)
 
 /* ---- Writing ---- */
 
-/* Opens and locks PART.new, which is no link to a file elsewhere. Another one may have finished or removed the file while this waited:
- * then it is no longer the one of that name, and is opened anew. *held: it is locked. */
+/* Opens and locks PART.new, which is no link to a file elsewhere; *descriptor is -1 if the part is
+ * there, or another one has it. Another one may have finished or removed the file while this
+ * waited: then it is no longer the one of that name, and is opened anew. */
 static CornuStatus open_new(const CornuCache *parts, int64_t part, bool wait, int *descriptor)
 {
     char        path[PATH], done[PATH];

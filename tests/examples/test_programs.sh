@@ -162,8 +162,8 @@ for model in mnist_cnn fashion_mnist_cnn; do
     rm -r pictures
 done
 rm first second
-refuses 1 'm.h5: whole models cannot be saved as .h5, expected one of .safetensors .keras' \
-    train mnist_cnn $small --save m.h5
+refuses 1 'm.npz: whole models cannot be saved as .npz, expected one of .safetensors .keras .h5' \
+    train mnist_cnn $small --save m.npz
 refuses 1 'expected one of .safetensors' train mnist_cnn $small --save model
 if [ -c /dev/full ]; then
     ln -s /dev/full full.safetensors

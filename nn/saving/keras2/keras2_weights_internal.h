@@ -12,7 +12,8 @@ CornuStatus cornu__keras2_read_weights(CornuHdf5 *file, const CornuModel *model,
 
 /* Writes them as Keras 3 does into files of this format: the weights of each layer of the model,
  * and the optimizer's variables, by their names, which attributes list. CORNU_ERR_UNSUPPORTED for
- * what Keras has no place for there: weights of 8 bits, and what layers have beside their weights. */
+ * what Keras has no place for there: weights of 8 bits, and what layers have beside their
+ * weights. */
 CornuStatus cornu__keras2_write_values(CornuHdf5 *file, const CornuModel *model,
                                        const CornuValues *values);
 
