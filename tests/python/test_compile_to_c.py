@@ -66,7 +66,7 @@ class CompileToC(unittest.TestCase):
 
     def test_refusals(self):
         with self.assertRaisesRegex(cornu.CornuError, "expected an identifier"):
-            cornu.compile_to_c(self.model(), self.path, name="for")
+            cornu.compile_to_c(self.model(), self.path, name="2 digits")
         with self.assertRaisesRegex(cornu.CornuError, "not compiled"):
             cornu.compile_to_c(self.model(), self.path, train=True)
         self.assertEqual(os.listdir(self.folder.name), [])

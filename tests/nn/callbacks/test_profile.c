@@ -230,7 +230,8 @@ static void a_tpu_has_its_model(void **state)
     assert_int_equal(host->epochs[0], 1);
     assert_int_equal(host->epochs[1], 2);
     assert_true(line_of(host, "thread 0, the program's own")->count > 10);
-    assert_true(line_of(host, "thread 1")->count > 0);
+    for (int i = 0; i < host->line_count; i++)   /* another thread that got work in these steps */
+        if (!strncmp(host->lines[i].name, "thread ", 7)) assert_true(host->lines[i].count > 0);
 
     const CornuExecutable *step = cornu_model_train_step(
         model, cornu_type(CORNU_U8, BATCH, 12, 12, 1), cornu_type(CORNU_U8, BATCH));

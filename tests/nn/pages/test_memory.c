@@ -14,6 +14,7 @@
 #include <cornu/cornu.h>
 
 #include "../../expect.h"
+#include "../../skip.h"
 
 enum { ROWS = 6 };
 
@@ -94,14 +95,14 @@ static CornuCallback *profile(void)
 static void a_report_ends_the_training(void **state)
 {
     (void)state;
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     fail_each(at_epoch_end, report);
 }
 
 static void a_profile_ends_the_training(void **state)
 {
     (void)state;
-    if (!allocations_counted()) skip();
+    if (!allocations_counted()) SKIP_FOR(SKIP_SANITIZER);
     fail_each(at_batch_end, profile);
 }
 
