@@ -210,10 +210,10 @@ CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual
     else if (cornu__is_traced_json(value))
         status = cornu__traced_from_json(value, layer);
     else if (foreign && !kind)
-        status = cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no layer class \"%.60s\"%s%.60s; a "
-                             "class of your own must be registered by cornu_register_layer, here "
-                             "as \"%.120s\"", class_name, module ? " of module " : "",
-                             module ? module : "", foreign);
+        status = cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no layer class \"%.60s\"%s%.60s%s; "
+                             "a class of your own must be registered by cornu_register_layer, here "
+                             "as \"%.120s\"", class_name, module ? " of module \"" : "",
+                             module ? module : "", module ? "\"" : "", foreign);
     else if (cornu__is_model_class(class_name))
         status = make_model(value, usual, layer);
     else if (kind)
