@@ -28,7 +28,7 @@ fuzz() {
     mkdir -p "$corpus" "$seeds/$name"
     words "$name" >"$folder/$name.words"
     [ -s "$folder/$name.words" ] && dictionary=-dict=$folder/$name.words
-    "$folder/tests/fuzz/$name" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 \
+    "$folder/tests/fuzz/$name" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=30 \
         -max_len=8192 -print_final_stats=1 ${dictionary:+"$dictionary"} -seed="${FUZZ_SEED:-0}" \
         -artifact_prefix="$seeds/$name/" "$corpus" "$seeds/$name" >"$log" 2>&1
     status=$?

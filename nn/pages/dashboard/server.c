@@ -34,7 +34,7 @@ enum {
     SILENT_S = 10,                 /* that a client takes or sends nothing */
     QUIET_S = 5,                   /* without an event, after which a reader gets an empty line */
     REQUEST_S = 20,                /* of a whole request and its answer */
-    LAST_S = 1,                    /* for the last events, */
+    LAST_S = 5,                    /* at most, for the last events, */
     LAST_MS = 2 * TICK_MS,         /* and to take connections that have been made */
 };
 

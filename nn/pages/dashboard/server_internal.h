@@ -27,7 +27,7 @@ typedef struct CornuServer CornuServer;
 CornuStatus cornu__server_start(CornuServer **server, const CornuListener *listener,
                                 CornuBoard *board);
 
-/* Waits, at most a second, until all readers have the last events, and ends it. NULL does
+/* Waits, at most five seconds, until all readers have the last events, and ends it. NULL does
  * nothing. */
 void cornu__server_end(CornuServer *server);
 

@@ -3,19 +3,21 @@
     python3 browse.py BROWSER ADDRESS SCRIPT [PICTURE.png WIDTH HEIGHT light|dark]
 
 SCRIPT is the body of an async function. Messages of errors on the console, and exceptions, are
-printed on stderr, and make the status 1. The browser is driven by its own protocol over a pipe
+printed on stderr, and make the status 1; so does a script that is not done after CORNU_TEST_TIMEOUT
+seconds. The browser is driven by its own protocol over a pipe
 (https://chromedevtools.github.io/devtools-protocol/).
 """
 
 import base64
 import json
 import os
+import select
 import subprocess
 import sys
 import tempfile
 import time
 
-PATIENCE_S = 180
+PATIENCE_S = int(os.environ.get("CORNU_TEST_TIMEOUT", 120))
 
 
 class Browser:
@@ -34,9 +36,13 @@ class Browser:
         os.close(to_browser)
         os.close(from_browser)
         self._bytes, self._last, self.session, self.errors = b"", 0, None, []
+        self._until, self._loaded = time.monotonic() + PATIENCE_S, False
 
-    def _receive(self):
+    def _receive(self, what):
         while b"\0" not in self._bytes:
+            left = max(0, self._until - time.monotonic())
+            if not select.select([self._from], [], [], left)[0]:
+                raise SystemExit("%s: not done after %d s" % (what, PATIENCE_S))
             part = os.read(self._from, 1 << 16)
             if not part:
                 raise SystemExit("the browser has ended")
@@ -50,6 +56,8 @@ class Browser:
             self.errors.append(said["entry"]["text"])
         elif name == "Runtime.consoleAPICalled" and said["type"] == "error":
             self.errors.append(json.dumps(said["args"])[:500])
+        elif name == "Page.loadEventFired":
+            self._loaded = True
         return message
 
     def call(self, method, **parameters):
@@ -58,22 +66,27 @@ class Browser:
         if self.session:
             message["sessionId"] = self.session
         os.write(self._to, json.dumps(message).encode() + b"\0")
-        until = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until:
-            reply = self._receive()
+        while True:
+            reply = self._receive(method)
             if reply.get("id") == self._last:
                 if "error" in reply:
                     raise SystemExit("%s: %s" % (method, reply["error"]))
                 return reply["result"]
-        raise SystemExit("%s: no reply" % method)
+
+    def open(self, address):
+        self._loaded = False
+        self.call("Page.navigate", url=address)
+        while not self._loaded:
+            self._receive("the page " + address)
 
     def end(self):
-        self.session = None
+        self.session, self._until = None, time.monotonic() + 10
         try:
             self.call("Browser.close")
-        except (OSError, SystemExit):
-            pass
-        self._process.wait()
+            self._process.wait(10)
+        except (OSError, SystemExit, subprocess.TimeoutExpired):
+            self._process.kill()
+            self._process.wait()
 
 
 def browse(program, address, script, picture=None, width="1280", height="900", scheme="light"):
@@ -89,8 +102,7 @@ def browse(program, address, script, picture=None, width="1280", height="900", s
                          height=int(height), deviceScaleFactor=1, mobile=False)
             browser.call("Emulation.setEmulatedMedia", features=[
                 {"name": "prefers-color-scheme", "value": scheme}])
-            browser.call("Page.navigate", url=address)
-            time.sleep(1)
+            browser.open(address)
             result = browser.call("Runtime.evaluate", awaitPromise=True, returnByValue=True,
                                   expression="(async () => { %s })()" % script)
             if "exceptionDetails" in result:

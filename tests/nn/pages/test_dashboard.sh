@@ -20,7 +20,7 @@ check "a port that is a word" refuses 2 'dashboard is "http"' --dashboard=http
 check "an address alone" refuses 2 'dashboard-address comes with --dashboard' \
     --dashboard-address 127.0.0.1
 if [ ! "$soname" ]; then
-    check "built without libmicrohttpd" refuses 1 'dashboard: .*without libmicrohttpd' --dashboard
+    check "built without libmicrohttpd" refuses 1 'dashboard needs libmicrohttpd, without which' --dashboard
     skip_all 11 "libmicrohttpd: make deps-serve, then make"
 fi
 check "an address of another machine" refuses 1 '192\.0\.2\.1 port 0: Cannot assign' \
@@ -31,7 +31,7 @@ command -v curl >/dev/null || skip_all 10 "curl: make deps"
 without_library() {
     mkdir -p none && : >"none/$soname" &&
         LD_LIBRARY_PATH=$PWD/none refuses 1 \
-            "^cornu train: dashboard: libmicrohttpd cannot be loaded \(.*; install" --dashboard
+            "^cornu train: the dashboard needs libmicrohttpd, which cannot be loaded \(.*; install" --dashboard
 }
 check "without libmicrohttpd it says what to install" without_library
 not_linked() { ! readelf -d "$programs/libcornu.so" | grep -i microhttpd >err; }
@@ -44,14 +44,21 @@ wait_for() { # until COMMAND succeeds, at most two minutes
     for ((i = 0; i < 6000; i++)); do "$@" && return; sleep 0.02; done
     return 1
 }
-begin() { # begin FLAG...: a training of many epochs, $url
+# None outlives its check, or the script.
+end_training() { [ ! "${training:-}" ] || { kill -KILL "$training"; wait "$training"; } 2>err; }
+trap 'end_training; rm -rf "$folder"' EXIT
+starts() { # starts COMMAND...: in the background; $url and its parts, when it has said them
+    end_training
     : >out
-    "$cornu" train mnist_convnet --data synthetic --limit 600 --epochs 100000 --seed 3 --verbose 0 \
-        --save model.keras --dashboard "$@" >out 2>err </dev/null &
+    "$@" >out 2>err </dev/null &
     training=$!
-    wait_for grep -q '^Dashboard: http' out || { cat out err; return 1; }
+    wait_for grep -q '^Dashboard: http' out || return 1
     url=$(sed -n 's/^Dashboard: //p' out | head -n 1)
     base=${url%%\?*} token=${url##*token=}
+}
+begin() { # a training of many epochs
+    starts "$cornu" train mnist_convnet --data synthetic --limit 600 --epochs 100000 --seed 3 \
+        --verbose 0 --save model.keras --dashboard
 }
 command() { # command ACTION [VALUE]: it is taken
     [ "$(curl -s -o body -w '%{http_code}' "${base}control" -H "Authorization: Bearer $token" \
@@ -79,19 +86,15 @@ stops() {
 }
 check "it stops after the epoch, and goes on to test" stops
 interrupted() { # in a pause, too
-    begin && command pause && says 'paused after' && kill -INT $training
+    begin && command pause && says 'paused after' && kill -INT $training || return 1
     wait $training
     [ $? = 130 ] && grep -q 'is saved in model.keras' err
 }
 check "Ctrl-C ends a pause and the training" interrupted
 ranks() {
-    "$cornu" run -n 2 "$cornu" train mnist_convnet --data synthetic --limit 600 --epochs 100000 \
-        --threads 1 --verbose 0 --dashboard >out 2>err </dev/null &
-    training=$!
-    wait_for grep -q '^Dashboard: http' out || return 1
-    url=$(sed -n 's/^Dashboard: //p' out)
-    base=${url%%\?*} token=${url##*token=}
-    command pause && says 'paused after' && sleep 0.5 && command learning_rate 0.0001 &&
+    starts "$cornu" run -n 2 "$cornu" train mnist_convnet --data synthetic --limit 600 \
+        --epochs 100000 --threads 1 --verbose 0 --dashboard &&
+        command pause && says 'paused after' && sleep 0.5 && command learning_rate 0.0001 &&
         command resume && says resumed && command stop && wait $training &&
         [ "$(grep -c '^Dashboard: http' out)" = 1 ]
 }
@@ -139,17 +142,18 @@ walks() {
 }
 check "its controls work, are named, and are off at the end" walks
 
-# What the page shows at the end is what --report writes: the same parts of the same data.
+# What the page shows at the end is what --report writes: the same parts of the same data. The
+# training waits until the page is there.
+resumed='while (pause.textContent !== "Resume") await new Promise(done => setTimeout(done, 50));
+pause.click();'
 ended='while (!data.ended) await new Promise(done => setTimeout(done, 50));
 return [...page.querySelectorAll("h2")].map(one => one.textContent).join(", ") + "; "
     + data.epochs.map(epoch => epoch.logs.loss).join(" ");'
 same() {
-    "$cornu" train mnist_convnet --data synthetic --limit 2000 --epochs 40 --seed 3 --verbose 0 \
-        --dashboard --report report.html >out 2>err </dev/null &
-    training=$!
-    wait_for grep -q '^Dashboard: http' out && url=$(sed -n 's/^Dashboard: //p' out) &&
-        look "$ended" && wait $training && cp page live && url=file://$PWD/report.html &&
-        look "$ended" && cmp live page >err
+    starts "$cornu" train mnist_convnet --data synthetic --limit 2000 --epochs 40 --seed 3 \
+        --verbose 0 --dashboard --report report.html && command pause && says 'paused after' &&
+        look "$resumed $ended" && wait $training && cp page live &&
+        url=file://$PWD/report.html && look "$ended" && cmp live page >err
 }
 check "at the end it is the page of --report" same
 
