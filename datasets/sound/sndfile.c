@@ -1,16 +1,13 @@
 /* What libsndfile reads, which is loaded at the first such file. Its interface, sndfile.h of 1.0.18
  * and later, is stable. */
-#include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../../device/log_internal.h"
 #include "../../device/memory_internal.h"
+#include "../../device/system/library_internal.h"
 #include "sound_internal.h"
-
-#define HELP "install it (on Debian libsndfile1), or convert the file to WAV"
 
 typedef struct {
     int64_t frames;
@@ -26,36 +23,16 @@ static struct {
 
 static CornuStatus load(void)
 {
-    static const struct { const char *name; size_t place; } symbols[] = {
+    static const CornuLibrarySymbol symbols[] = {
         { "sf_open_fd", 0 }, { "sf_readf_float", sizeof(void *) },
         { "sf_strerror", 2 * sizeof(void *) }, { "sf_close", 3 * sizeof(void *) },
     };
-    static const char name[] = "libsndfile.so.1";
-    void             *opened = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!opened)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "needs libsndfile, which cannot be loaded (%s); "
-                           HELP, dlerror());
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *address = dlsym(opened, symbols[i].name);
-        if (!address)
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "needs libsndfile, but the one found has no "
-                               "%s; " HELP, symbols[i].name);
-        memcpy((char *)&library + symbols[i].place, &address, sizeof address);
-    }
-    cornu__log(CORNU_LOG_INFO, "loaded %s", name);
-    return CORNU_OK;
-}
-
-/* Loading is retried after a failure, which may have been lack of memory. */
-static CornuStatus load_once(void)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static bool            loaded;
-    pthread_mutex_lock(&lock);
-    const CornuStatus status = loaded ? CORNU_OK : load();
-    loaded = status == CORNU_OK;
-    pthread_mutex_unlock(&lock);
-    return status;
+    static CornuLibrary sndfile = {
+        .files = { "libsndfile.so.1" }, .symbols = symbols,
+        .count = sizeof symbols / sizeof *symbols, .need = "needs libsndfile",
+        .help = "install it (on Debian libsndfile1), or convert the file to WAV",
+    };
+    return cornu__library_load(&sndfile, &library);
 }
 
 static CornuStatus read_samples(CornuSoundReader *reader, float *to, int64_t count)
@@ -84,7 +61,7 @@ CornuStatus cornu__sndfile_open(CornuSoundReader *reader)
 {
     enum { READ = 0x10 };
     SndfileInfo info = { .format = 0 };
-    CORNU__TRY(cornu__fail_prefix(load_once(), reader->path));
+    CORNU__TRY(cornu__fail_prefix(load(), reader->path));
     /* It reads from where the descriptor is. */
     if (lseek(fileno(reader->file), 0, SEEK_SET) != 0)
         return cornu__fail(CORNU_ERR_FILE, "%s: cannot be read: %s", reader->path, strerror(errno));
