@@ -127,9 +127,9 @@ static CornuStatus output_of(Making *making, CornuSymbol *symbol, const CornuSym
                            "expected one", mode_names[making->mode],
                            cornu__symbol_print(&text, symbol));
     }
-    if (making->output_count == CORNU_MAX_MODEL_TENSORS)
+    if (making->output_count == CORNU_MAX_LOSSES)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: losses and metrics of more than %d symbols",
-                           mode_names[making->mode], CORNU_MAX_MODEL_TENSORS);
+                           mode_names[making->mode], CORNU_MAX_LOSSES);
     *output = &making->outputs[making->output_count++];
     **output = (Output){ .symbol = symbol, .label = label };
     return CORNU_OK;

@@ -17,7 +17,7 @@ static void free_given(const CornuCompileConfig *config, CornuOptimizer *optimiz
         cornu_metric_free(config->metrics[i]);
         cornu_metric_free(config->weighted_metrics[i]);
     }
-    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
+    for (int i = 0; i < CORNU_MAX_LOSSES; i++) {
         for (int k = 0; k < CORNU_MAX_METRICS; k++) {
             cornu_metric_free(config->output_metrics[i][k]);
             cornu_metric_free(config->output_weighted_metrics[i][k]);
@@ -80,7 +80,7 @@ static CornuStatus take_given(CornuCompileConfig *given)
     CornuStatus status = take_loss(&given->loss, CORNU_OK);
     status = take_metrics(given->metrics, status);
     status = take_metrics(given->weighted_metrics, status);
-    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
+    for (int i = 0; i < CORNU_MAX_LOSSES; i++) {
         status = take_loss(&given->losses[i], status);
         status = take_metrics(given->output_metrics[i], status);
         status = take_metrics(given->output_weighted_metrics[i], status);
@@ -172,16 +172,16 @@ static CornuStatus set_shares(CornuModel *model, const CornuCompileConfig *confi
 
 /* The losses, weights and metrics of the model's outputs, in their order. */
 typedef struct {
-    CornuLoss          *loss[CORNU_MAX_MODEL_TENSORS];
-    double              weight[CORNU_MAX_MODEL_TENSORS];
-    CornuMetric *const *metrics[CORNU_MAX_MODEL_TENSORS];
-    CornuMetric *const *weighted_metrics[CORNU_MAX_MODEL_TENSORS];
+    CornuLoss          *loss[CORNU_MAX_LOSSES];
+    double              weight[CORNU_MAX_LOSSES];
+    CornuMetric *const *metrics[CORNU_MAX_LOSSES];
+    CornuMetric *const *weighted_metrics[CORNU_MAX_LOSSES];
 } Outputs;
 
 static int given_losses(const CornuCompileConfig *config)
 {
     int count = 0;
-    while (count < CORNU_MAX_MODEL_TENSORS && config->losses[count]) count++;
+    while (count < CORNU_MAX_LOSSES && config->losses[count]) count++;
     return count;
 }
 
@@ -191,7 +191,7 @@ static CornuStatus check_outputs(const CornuModel *model, const CornuCompileConf
     const char *name = model->base.name;
     const int   outputs = model->output_count, losses = given_losses(config);
     bool        by_output = false;
-    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
+    for (int i = 0; i < CORNU_MAX_LOSSES; i++) {
         const bool metrics = config->output_metrics[i][0] || config->output_weighted_metrics[i][0];
         if ((metrics || config->loss_weights[i] != 0.0) && i >= outputs)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s has an entry %d, but the model has %d "
@@ -240,7 +240,7 @@ static CornuStatus find_outputs(const CornuModel *model, const CornuCompileConfi
     const char *name = model->base.name;
     bool        others = config->loss || config->losses[0] || config->metrics[0] ||
                   config->weighted_metrics[0];
-    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
+    for (int i = 0; i < CORNU_MAX_LOSSES; i++) {
         others |= config->loss_weights[i] != 0.0 || config->output_metrics[i][0] ||
                   config->output_weighted_metrics[i][0];
         to->metrics[i] = to->weighted_metrics[i] = none;
@@ -248,7 +248,7 @@ static CornuStatus find_outputs(const CornuModel *model, const CornuCompileConfi
     if (others)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .outputs is given and losses, weights or "
                            "metrics beside it, expected those of each output in .outputs", name);
-    for (int k = 0; k < CORNU_MAX_MODEL_TENSORS && config->outputs[k].name; k++) {
+    for (int k = 0; k < CORNU_MAX_LOSSES && config->outputs[k].name; k++) {
         const CornuOutputConfig *of = &config->outputs[k];
         const int                i = cornu__find_output(model, of->name);
         if (i < 0) return cornu_error_take();
@@ -265,8 +265,17 @@ static CornuStatus find_outputs(const CornuModel *model, const CornuCompileConfi
     return CORNU_OK;
 }
 
+CornuStatus cornu__check_output_count(const CornuModel *model)
+{
+    if (model->output_count <= CORNU_MAX_LOSSES) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: has %d outputs, expected at most %d of a model "
+                       "that is compiled", model->base.name, model->output_count,
+                       CORNU_MAX_LOSSES);
+}
+
 static CornuStatus check_settings(const CornuModel *model, const CornuCompileConfig *config)
 {
+    CORNU__TRY(cornu__check_output_count(model));
     CORNU__TRY(cornu__model_check_layers(model));
     if (config->steps_per_execution < 0 || config->steps_per_execution > INT32_MAX)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .steps_per_execution is %lld, expected 1 to "

@@ -22,6 +22,10 @@ typedef struct {
     CornuLayer     *layers[CORNU_MAX_OPTIMIZER_LAYERS];  /* of the model, also within others */
 } CornuLayerOptimizer;
 
+/* The maximum number of outputs of a model that is compiled: its arguments, which lie on the stack,
+ * have a place for each. */
+enum { CORNU_MAX_LOSSES = 32 };
+
 /* The arguments of one output, by the name of its layer or its key (functional.h). */
 typedef struct {
     const char  *name;
@@ -40,17 +44,17 @@ typedef struct {
     CornuOwnStep   *step;                        /* the model's own training step; taken */
     CornuLoss      *loss;                        /* required for training and evaluation; taken */
     CornuMetric    *metrics[CORNU_MAX_METRICS];  /* taken */
-    CornuLoss      *losses[CORNU_MAX_MODEL_TENSORS];  /* in place of .loss, one per output, or
+    CornuLoss      *losses[CORNU_MAX_LOSSES];  /* in place of .loss, one per output, or
                                                     CORNU_NO_LOSS; taken. With .loss all outputs
                                                     share it */
-    double          loss_weights[CORNU_MAX_MODEL_TENSORS]; /* per output, in the total loss;
+    double          loss_weights[CORNU_MAX_LOSSES]; /* per output, in the total loss;
                                                     default 1; CORNU_ZERO for 0 */
-    CornuMetric    *output_metrics[CORNU_MAX_MODEL_TENSORS][CORNU_MAX_METRICS]; /* in place of
+    CornuMetric    *output_metrics[CORNU_MAX_LOSSES][CORNU_MAX_METRICS]; /* in place of
                                                     .metrics, for several outputs; taken */
     CornuMetric    *weighted_metrics[CORNU_MAX_METRICS]; /* use sample weights; taken */
-    CornuMetric    *output_weighted_metrics[CORNU_MAX_MODEL_TENSORS][CORNU_MAX_METRICS]; /* in place
+    CornuMetric    *output_weighted_metrics[CORNU_MAX_LOSSES][CORNU_MAX_METRICS]; /* in place
                                                     of .weighted_metrics, for several outputs */
-    CornuOutputConfig outputs[CORNU_MAX_MODEL_TENSORS]; /* in place of all of them: by name, as
+    CornuOutputConfig outputs[CORNU_MAX_LOSSES]; /* in place of all of them: by name, as
                                                     Keras' dictionaries. An output that is not
                                                     named has no loss and no metrics */
     CornuDevice    *device;                      /* default: that of the strategy in scope

@@ -290,6 +290,9 @@ CornuDevice *cornu__model_choose_device(CornuModel *model, CornuDevice *given);
 /* That it has layers; sets the dtypes of all of them; moves the weights to the device, with the
  * variables that a compiled model has beside them. */
 CornuStatus cornu__model_check_layers(const CornuModel *model);
+/* CORNU_ERR_UNSUPPORTED for more than CORNU_MAX_LOSSES outputs: the arguments of compile have no
+ * place for them. */
+CornuStatus cornu__check_output_count(const CornuModel *model);
 CornuStatus cornu__model_apply_policy(CornuModel *model);
 CornuStatus cornu__model_make_variables(CornuModel *model);
 /* CORNU_ERR_ARGUMENT for a layout of the device, whose variables have been made, that was for none

@@ -178,7 +178,7 @@ static CornuStatus read_all_metrics(const CornuModel *model, const json_t *confi
                                     CornuMetric *(*of_outputs)[CORNU_MAX_METRICS])
 {
     const json_t *value = json_object_get(config, what);
-    const json_t *of[CORNU_MAX_MODEL_TENSORS] = { NULL };
+    const json_t *of[CORNU_MAX_LOSSES] = { NULL };
     int           count = 0;
     if (model->output_count == 1) return read_metrics(what, value, metrics, &count);
     if (is_object(value)) return cornu__unexpected(what, "a list or a dictionary");
@@ -194,7 +194,7 @@ static CornuStatus read_all_metrics(const CornuModel *model, const json_t *confi
 static CornuStatus read_losses(const CornuModel *model, const json_t *value,
                                CornuCompileConfig *to)
 {
-    const json_t *of[CORNU_MAX_MODEL_TENSORS] = { NULL };
+    const json_t *of[CORNU_MAX_LOSSES] = { NULL };
     int           count = 0;
     if (!value || json_is_null(value)) return CORNU_OK;
     if (is_object(value)) {
@@ -233,7 +233,7 @@ static CornuStatus read_loss_weights(const CornuModel *model, const json_t *conf
 {
     const json_t *value = json_object_get(config, "loss_weights");
     const json_t *loss = json_object_get(config, "loss");
-    const json_t *of[CORNU_MAX_MODEL_TENSORS] = { NULL };
+    const json_t *of[CORNU_MAX_LOSSES] = { NULL };
     if (is_dictionary(value) && !is_dictionary(loss))
         CORNU__TRY(by_sorted_key(model, value, of));
     else
@@ -254,6 +254,7 @@ static CornuStatus read_all(const CornuModel *model, const json_t *config, Cornu
 {
     const json_t *optimizer = json_object_get(config, "optimizer");
     const json_t *steps = json_object_get(config, "steps_per_execution");
+    CORNU__TRY(cornu__check_output_count(model));
     if (!optimizer) optimizer = json_object_get(config, "optimizer_config");   /* older files */
     if (!optimizer)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "does not say what it was compiled with; load it "
@@ -274,7 +275,7 @@ static void free_all(CornuCompileConfig *config)
 {
     cornu_optimizer_free(config->optimizer);
     cornu_loss_free(config->loss);
-    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
+    for (int i = 0; i < CORNU_MAX_LOSSES; i++) {
         cornu_loss_free(config->losses[i]);
         for (int k = 0; k < CORNU_MAX_METRICS; k++) {
             cornu_metric_free(config->output_metrics[i][k]);

@@ -18,12 +18,11 @@
 #include "../../../nn/cornu.h"
 #include "../../datasets/files.h"
 
-/* A thirtieth of the usual stack of a thread, a third of which are the arguments of a compile;
- * sanitizers enlarge frames. */
+/* A fiftieth of the usual stack of a thread; sanitizers enlarge frames. */
 #if defined(__SANITIZE_ADDRESS__)
 enum { STACK = 1024 * 1024 };
 #else
-enum { STACK = 256 * 1024 };
+enum { STACK = 128 * 1024 };
 #endif
 
 /* fail_msg works only on the first thread. */
