@@ -39,6 +39,11 @@ def snake_case(name):
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
 
 
+def slice_form(start, stop, step):
+    """A slice as Keras' JSON has it."""
+    return {"class_name": "__slice__", "config": {"start": start, "stop": stop, "step": step}}
+
+
 def plain(value):
     """A value as JSON has it: objects as Keras' {"class_name", "config"}, arrays as lists."""
     if isinstance(value, Described) and not value.is_own:
@@ -51,6 +56,10 @@ def plain(value):
         return value.name
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
         return np.dtype(value).name
+    if isinstance(value, slice):
+        return slice_form(plain(value.start), plain(value.stop), plain(value.step))
+    if value is Ellipsis:
+        return {"class_name": "__ellipsis__", "config": {}}
     if isinstance(value, dict):
         return {str(key): plain(v) for key, v in value.items()}
     if isinstance(value, (list, tuple)):

@@ -103,6 +103,8 @@ def add_to(path, model):
     """Adds to a .keras file what layers and the model have of their own."""
     added = {}
     for name, layer in _walk(model):
+        if not (_overrides(layer, "save_assets") or _overrides(layer, "save_own_variables")):
+            continue
         with tempfile.TemporaryDirectory() as folder:
             _files_of(layer, folder)
             for at, _, files in os.walk(folder):

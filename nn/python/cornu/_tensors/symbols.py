@@ -7,7 +7,7 @@ import numbers
 import numpy as np
 
 from .._binding.arrays import KERAS_NAMES, dtype_number, shape_of
-from .._binding.described import plain, unique_name
+from .._binding.described import plain, slice_form, unique_name
 from .extents import Extent, Shape, as_extents, compute
 from .._binding.library import Owned, arguments, lib, struct
 from .operators import Operators, users_line
@@ -146,11 +146,7 @@ class Form:
         if isinstance(value, dict):
             return {key: self(v) for key, v in value.items()}
         if isinstance(value, slice):
-            return {"class_name": "__slice__",
-                    "config": {"start": self(value.start), "stop": self(value.stop),
-                               "step": self(value.step)}}
-        if value is Ellipsis:
-            return {"class_name": "__ellipsis__", "config": {}}
+            return slice_form(self(value.start), self(value.stop), self(value.step))
         return plain(value)
 
     def pointers(self):

@@ -473,12 +473,6 @@ class _Form:
             return self._tensor(self.recording.constant(value))
         if isinstance(value, (list, tuple)):
             return [self(v, operand) for v in value]
-        if isinstance(value, slice):
-            return {"class_name": "__slice__",
-                    "config": {"start": plain(value.start), "stop": plain(value.stop),
-                               "step": plain(value.step)}}
-        if value is Ellipsis:
-            return {"class_name": "__ellipsis__", "config": {}}
         return plain(value)
 
 
