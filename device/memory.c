@@ -139,3 +139,12 @@ CornuStatus cornu__reserve(void *items, int *space, int count, int extra, size_t
     *space = wanted;
     return CORNU_OK;
 }
+
+CornuStatus cornu__add_text(char ***texts, int *space, int *count, const char *text)
+{
+    CORNU__TRY(cornu__reserve(texts, space, *count, 1, sizeof **texts));
+    char *copy = cornu__copy_text(text);
+    if (!copy) return CORNU_ERR_MEMORY;
+    (*texts)[(*count)++] = copy;
+    return CORNU_OK;
+}

@@ -26,6 +26,9 @@ char *cornu__copy_text(const char *text);
 /* Makes room for `extra` elements after the first `count` of *items, an array of *space. */
 CornuStatus cornu__reserve(void *items, int *space, int count, int extra, size_t size);
 
+/* Adds a copy of a string to the *count strings of *texts, an array of *space. */
+CornuStatus cornu__add_text(char ***texts, int *space, int *count, const char *text);
+
 /* What one task may take in all: `usual` bytes or, where they are less or were asked for, those of
  * cornu_memory_limit. */
 size_t cornu__memory_budget(size_t usual);

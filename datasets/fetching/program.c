@@ -82,7 +82,10 @@ int cornu__program_start(CornuProgram *program, const char *const *arguments, co
     close_end(&in[0]);
     close_end(&out[1]);
     close_end(&complaints[1]);
-    if (error) close_end(&out[0]), close_end(&complaints[0]);
+    if (error) {
+        close_end(&out[0]);
+        close_end(&complaints[0]);
+    }
     program->output = out[0];
     program->complaints = complaints[0];
     return error;

@@ -55,12 +55,7 @@ static CornuStatus add_class(CornuFileList *list, const char *name)
 {
     if (list->class_count == CORNU_MAX_FOLDER_CLASSES)
         return cornu__fail(CORNU_ERR_DATA, "more than %d class folders", CORNU_MAX_FOLDER_CLASSES);
-    CORNU__TRY(cornu__reserve(&list->classes, &list->class_space, list->class_count, 1,
-                              sizeof *list->classes));
-    char *copy = cornu__copy_text(name);
-    if (!copy) return CORNU_ERR_MEMORY;
-    list->classes[list->class_count++] = copy;
-    return CORNU_OK;
+    return cornu__add_text(&list->classes, &list->class_space, &list->class_count, name);
 }
 
 static CornuStatus visit_class(CornuFileList *list, const char *folder, const char *name,

@@ -51,7 +51,7 @@ extern int64_t cornu__tfrecord_every;
 typedef struct {
     CornuCache cache;
     bool       open;       /* there may be marks */
-    int64_t    count;      /* of marks */
+    int        count, space;   /* of marks */
     int64_t   *record;     /* owned: of each, the number of the record that begins after it */
     int64_t    known;      /* records that the file is known to have, at least */
     bool       whole;      /* and no others */

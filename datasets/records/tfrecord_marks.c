@@ -34,13 +34,8 @@ static bool read_entry(const CornuRecordMarks *marks, int64_t i, int64_t size, E
 
 static bool add_record(CornuRecordMarks *marks, int64_t record)
 {
-    if (marks->count % 64 == 0) {
-        int64_t *more = cornu__allocate((size_t)marks->count + 64, sizeof *more);
-        if (!more) return false;
-        if (marks->count) memcpy(more, marks->record, (size_t)marks->count * sizeof *more);
-        cornu__release(marks->record);
-        marks->record = more;
-    }
+    if (cornu__reserve(&marks->record, &marks->space, marks->count, 1, sizeof *marks->record))
+        return false;
     marks->record[marks->count++] = record;
     return true;
 }

@@ -27,12 +27,7 @@ static CornuStatus add_name(Listing *listing, const char *name)
     if (fnmatch(listing->pattern, name, FNM_PATHNAME | FNM_PERIOD)) return CORNU_OK;
     if (listing->count == MOST_NAMES)
         return cornu__fail(CORNU_ERR_DATA, "more than %d objects match", MOST_NAMES);
-    CORNU__TRY(cornu__reserve(&listing->names, &listing->space, listing->count, 1,
-                              sizeof *listing->names));
-    char *copy = cornu__copy_text(name);
-    if (!copy) return CORNU_ERR_MEMORY;
-    listing->names[listing->count++] = copy;
-    return CORNU_OK;
+    return cornu__add_text(&listing->names, &listing->space, &listing->count, name);
 }
 
 /* A server that names the same page again would do so for ever. */

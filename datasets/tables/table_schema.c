@@ -6,15 +6,6 @@
 
 /* ---- Reading ---- */
 
-static CornuStatus copy_category(CornuColumn *to, const char *word, int *space)
-{
-    CORNU__TRY(cornu__reserve(&to->category, space, to->category_count, 1, sizeof *to->category));
-    char *copy = cornu__copy_text(word);
-    if (!copy) return CORNU_ERR_MEMORY;
-    to->category[to->category_count++] = copy;
-    return CORNU_OK;
-}
-
 /* Reads a line: a name, followed by its sorted categories. */
 static CornuStatus read_line(CornuTable *table, CornuTableText *from, int *columns_space)
 {
@@ -40,7 +31,7 @@ static CornuStatus read_line(CornuTable *table, CornuTableText *from, int *colum
         if (count && strcmp(column->category[count - 1], text) >= 0)
             return cornu__table_text_fail(from, CORNU_ERR_FORMAT, line, NULL,
                                           "categories are not sorted");
-        CORNU__TRY(copy_category(column, text, &space));
+        CORNU__TRY(cornu__add_text(&column->category, &space, &column->category_count, text));
     }
     return CORNU_OK;
 }

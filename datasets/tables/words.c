@@ -41,11 +41,7 @@ CornuStatus cornu__words_find(CornuWords *words, const char *word, int *index)
     if ((uint32_t)words->count >= words->slots / 2) CORNU__TRY(grow(words));
     uint32_t *slot = find_slot(words, word);
     if (!*slot) {
-        CORNU__TRY(cornu__reserve(&words->word, &words->space, words->count, 1,
-                                  sizeof *words->word));
-        char *copy = cornu__copy_text(word);
-        if (!copy) return CORNU_ERR_MEMORY;
-        words->word[words->count++] = copy;
+        CORNU__TRY(cornu__add_text(&words->word, &words->space, &words->count, word));
         *slot = (uint32_t)words->count;
     }
     *index = (int)*slot - 1;

@@ -116,10 +116,7 @@ CornuStatus cornu__c_take_name(CornuCSource *source, char *name, size_t size)
 {
     const size_t length = strlen(name);
     for (int n = 2; is_taken(source, name); n++) cornu__c_number_name(name, size, length, n);
-    CORNU__TRY(cornu__reserve(&source->names, &source->name_space, source->name_count, 1,
-                              sizeof *source->names));
-    source->names[source->name_count] = cornu__copy_text(name);
-    return source->names[source->name_count++] ? CORNU_OK : CORNU_ERR_MEMORY;
+    return cornu__add_text(&source->names, &source->name_space, &source->name_count, name);
 }
 
 const char *cornu__c_type(CornuDtype dtype)

@@ -127,9 +127,10 @@ void cornu__file_abandon(CornuNewFile *file)
 
 static bool stat_folder_of(const char *target, struct stat *folder)
 {
-    char      *path = cornu__copy_text(target);
-    const bool found = path && (path[folder_length(target)] = 0,
-                                stat(*path ? path : ".", folder) == 0);
+    char *path = cornu__copy_text(target);
+    if (!path) return false;
+    path[folder_length(target)] = '\0';
+    const bool found = stat(*path ? path : ".", folder) == 0;
     cornu__release(path);
     return found;
 }

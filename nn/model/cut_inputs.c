@@ -90,7 +90,7 @@ static CornuStatus cut_all(Cut *cut, CornuModelConfig *config)
 {
     cut->stamp = cornu__next_stamp();
     for (int i = 0; i < CORNU_MAX_MODEL_TENSORS && config->inputs[i]; i++) {
-        if (cornu__symbol_is_input(config->inputs[i]) ||
+        if (cornu__node_is_input(config->inputs[i]->node) ||
             config->inputs[i]->type.shape.extent[0] != CORNU_NONE) continue;
         CORNU__TRY(replace(cut, config->inputs[i], input_like(config->inputs[i])));
         config->inputs[i] = other_of(cut, config->inputs[i]);

@@ -39,8 +39,6 @@ typedef struct {
     int         node_count, node_space, layer_count, layer_space, visit_count, visit_space;
 } Map;
 
-static bool is_input(const CornuNode *node) { return node->layer->kind == &cornu__input_class; }
-
 static bool is_given(const Map *map, const CornuNode *node)
 {
     for (int i = 0; i < map->inputs; i++)
@@ -67,7 +65,7 @@ static CornuStatus enter(Map *map, CornuNode *node, const CornuSymbol *output)
     CornuText text;
     if (node->stamp == map->stamp) return CORNU_OK;
     node->stamp = map->stamp;
-    if (is_input(node) && !is_given(map, node))
+    if (cornu__node_is_input(node) && !is_given(map, node))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the output %s also depends on the input %s, "
                            "which is not among .inputs", map->name,
                            cornu__symbol_print(&text, output), cornu_layer_name(node->layer));
@@ -249,7 +247,7 @@ static CornuStatus check_map(Map *map)
                            map->inputs ? "outputs" : "inputs");
     for (int i = 0; i < map->inputs; i++) {
         CornuText text;
-        if (!is_input(config->inputs[i]->node))
+        if (!cornu__node_is_input(config->inputs[i]->node))
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .inputs[%d] is %s, the output of a "
                                "layer; expected a symbol of cornu_input", map->name, i,
                                cornu__symbol_print(&text, config->inputs[i]));
@@ -277,7 +275,7 @@ static CornuStatus check_map(Map *map)
                                cornu_shape_print(&text, shape));
     }
     for (int i = 0; i < map->more_count; i++)
-        if (!is_input(map->more[i]->node) || !cornu__symbol_is_whole(map->more[i]))
+        if (!cornu__node_is_input(map->more[i]->node) || !cornu__symbol_is_whole(map->more[i]))
             return cornu__fail(CORNU_ERR_FORMAT, "%s: input %d of a graph is the output of a layer",
                                map->name, map->inputs + i);
     CORNU__TRY(visit_all(map));

@@ -57,10 +57,10 @@ CornuNode *cornu__input_node(const CornuInputConfig *config, CornuType type);
 /* Likewise of a function (CornuModel.function), whose `type` is whole. */
 CornuNode *cornu__whole_input_node(const CornuInputConfig *config, CornuType type);
 
-/* Whether the symbol is one of cornu_input, not what a layer returns. */
-static inline bool cornu__symbol_is_input(const CornuSymbol *symbol)
+/* Whether the node is one of cornu_input, not a call of a layer. */
+static inline bool cornu__node_is_input(const CornuNode *node)
 {
-    return symbol->node->layer->kind == &cornu__input_class;
+    return node->layer->kind == &cornu__input_class;
 }
 
 static inline bool cornu__symbol_is_whole(const CornuSymbol *input)

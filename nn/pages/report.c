@@ -180,7 +180,7 @@ CornuStatus cornu__report_note_epoch(CornuReport *self, CornuModel *model)
 CornuStatus cornu__report_train_end(CornuReport *self, CornuModel *model)
 {
     self->ended = true;
-    cornu__report_cost_end(&self->cost);
+    cornu__report_cost_read(&self->cost);
     CORNU__TRY(cornu__report_filters(model, &self->filters));
     return self->config.x.data ? cornu__report_classes(model, &self->config, &self->classes)
                                : CORNU_OK;

@@ -20,7 +20,7 @@ static double processor_seconds(void)
 }
 
 /* Before the evaluation of classes, which is not part of the run. */
-static void read_meters(CornuReportCost *cost)
+void cornu__report_cost_read(CornuReportCost *cost)
 {
     cost->seconds = cornu__seconds() - cost->begin_s;
     cost->processor_s = processor_seconds() - cost->processor_begin_s;
@@ -57,13 +57,8 @@ static CornuStatus model_step(CornuReportCost *cost, CornuModel *model)
 
 CornuStatus cornu__report_cost_epoch(CornuReportCost *cost, CornuModel *model)
 {
-    read_meters(cost);
+    cornu__report_cost_read(cost);
     return cost->modelled ? CORNU_OK : model_step(cost, model);
-}
-
-void cornu__report_cost_end(CornuReportCost *cost)
-{
-    read_meters(cost);
 }
 
 /* ---- Rows ---- */

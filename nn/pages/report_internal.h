@@ -61,7 +61,7 @@ typedef struct {
 /* All processes call these alike: when the training begins, after each epoch, when it ends. */
 void        cornu__report_cost_begin(CornuReportCost *cost);
 CornuStatus cornu__report_cost_epoch(CornuReportCost *cost, CornuModel *model);
-void        cornu__report_cost_end(CornuReportCost *cost);
+void        cornu__report_cost_read(CornuReportCost *cost);
 
 /* [{"name", "value": number or null, "unit", "kind", "note"}, …], a new reference, of the epochs of
  * the model's history; NULL if out of memory. A kind: measured, modelled, published or given. */

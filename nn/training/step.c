@@ -48,7 +48,7 @@ static CornuStatus adapt(const CornuModel *model, int input, const CornuSymbol *
 {
     const CornuShape given = *shape, want = symbol->type.shape;
     CornuShape       adapted = want;
-    if (model->built_by_call && given.rank == want.rank) return *shape = given, CORNU_OK;
+    if (model->built_by_call && given.rank == want.rank) return CORNU_OK;
     for (int i = 0; i < want.rank && i < given.rank; i++)
         if (want.extent[i] == CORNU_NONE) adapted.extent[i] = given.extent[i];
     const int last = want.rank - 1;

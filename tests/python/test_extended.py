@@ -247,7 +247,7 @@ class Classes(unittest.TestCase):
         try:
             import keras
         except ImportError:
-            self.skipTest("keras")
+            self.skipTest("Keras: CORNU_PYTHON=an interpreter with keras")
         model, x = self.model()
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "own.keras")

@@ -109,7 +109,7 @@ class Generators(unittest.TestCase):
             self.model.generate([1], 5, top_p=2)
 
 
-@unittest.skipUnless(importlib.util.find_spec("keras"), "skipped: Keras is not installed")
+@unittest.skipUnless(importlib.util.find_spec("keras"), "Keras: CORNU_PYTHON=an interpreter with keras")
 class BesideKeras(unittest.TestCase):
     def test_a_file_of_keras(self):
         os.environ.setdefault("KERAS_BACKEND", "jax")

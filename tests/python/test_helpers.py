@@ -105,7 +105,7 @@ class Images(Folder):
         with self.without_pillow():
             self.assertIs(type(utils.array_to_img(x)), utils.Image)
         if importlib.util.find_spec("PIL") is None:
-            self.skipTest("Pillow")
+            self.skipTest("Pillow: CORNU_PYTHON=an interpreter with pillow")
         from PIL import Image, ImageOps
         utils.save_img(self.path("x.jpg"), x)       # which has no alpha
         found = utils.load_img(self.path("x.jpg"), target_size=(14, 10))
@@ -522,7 +522,7 @@ class Keras(Datasets):
 
     def test_images_to_the_byte(self):
         if importlib.util.find_spec("PIL") is None:
-            self.skipTest("Pillow")
+            self.skipTest("Pillow: CORNU_PYTHON=an interpreter with pillow")
         path = os.path.join(self.images(), "a", "0.png")
         for mode in ("rgb", "grayscale"):
             for method in ("nearest", "bilinear", "bicubic", "lanczos", "box", "hamming"):
@@ -534,7 +534,7 @@ class Keras(Datasets):
 
     def test_16_bits(self):
         if importlib.util.find_spec("PIL") is None:
-            self.skipTest("Pillow")
+            self.skipTest("Pillow: CORNU_PYTHON=an interpreter with pillow")
         path = os.path.join(os.path.dirname(__file__), "..", "golden", "image_files", "deep.png")
         for size, method in ((None, "nearest"), ((3, 4), "nearest"), ((3, 4), "bilinear"),
                              ((9, 8), "bicubic")):

@@ -36,7 +36,7 @@ def arrays(model):
     return [np.array(w) for w in model.trainable_variables]
 
 
-@unittest.skipUnless(jax, "jax")
+@unittest.skipUnless(jax, "JAX: CORNU_PYTHON=an interpreter with jax")
 class Functions(unittest.TestCase):
     """Of JAX, of a layer's tensors and of arrays."""
 
@@ -82,7 +82,7 @@ class Functions(unittest.TestCase):
         self.assertIs(pickle.loads(pickle.dumps(jax.nn.relu)), jax.nn.relu)
 
 
-@unittest.skipUnless(jax, "jax")
+@unittest.skipUnless(jax, "JAX: CORNU_PYTHON=an interpreter with jax")
 class Gradients(unittest.TestCase):
     def setUp(self):
         self.model, self.x, self.y = small(), rows(8, 4), rows(8, 1, seed=9)

@@ -174,7 +174,7 @@ class Files(unittest.TestCase):
         try:
             import onnxruntime
         except ImportError:
-            self.skipTest("onnxruntime is not installed: pip install onnxruntime")
+            self.skipTest("onnxruntime: CORNU_PYTHON=an interpreter with onnx and onnxruntime")
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
 

@@ -194,7 +194,7 @@ class Files(unittest.TestCase):
         try:
             import keras
         except ImportError:
-            self.skipTest("keras")
+            self.skipTest("Keras: CORNU_PYTHON=an interpreter with keras")
         theirs, named = model_of(keras, parts(keras)), parts(keras)
         ours = model_of(cornu, self.named)
         read = keras.models.load_model(self.saved(ours), custom_objects=named)

@@ -24,7 +24,7 @@ def rows(*shape, seed=1):
     return np.random.default_rng(seed).standard_normal(shape).astype("float32")
 
 
-@unittest.skipUnless(tf, "tensorflow")
+@unittest.skipUnless(tf, "TensorFlow: CORNU_PYTHON=an interpreter with tensorflow")
 class Functions(unittest.TestCase):
     """Each function of TensorFlow, of a layer's tensors, and on TensorFlow's own."""
 
@@ -129,7 +129,7 @@ class Functions(unittest.TestCase):
                                       model.get_weights()[0].T)
 
 
-@unittest.skipUnless(tf, "tensorflow")
+@unittest.skipUnless(tf, "TensorFlow: CORNU_PYTHON=an interpreter with tensorflow")
 class Tapes(unittest.TestCase):
     def wanted(self, x, y):
         """The gradients of TensorFlow."""
@@ -264,7 +264,7 @@ class Tapes(unittest.TestCase):
             np.testing.assert_allclose(new, of * 0.25 + old * 0.75, rtol=1e-6)
 
 
-@unittest.skipUnless(tf, "tensorflow")
+@unittest.skipUnless(tf, "TensorFlow: CORNU_PYTHON=an interpreter with tensorflow")
 class Data(unittest.TestCase):
     def test_layers_and_operations_in_map(self):
         images = np.random.default_rng(0).integers(0, 255, (6, 12, 10, 3)).astype("uint8")
@@ -315,7 +315,7 @@ class Data(unittest.TestCase):
         np.testing.assert_array_equal(next(iter(data.map(words))), [[2, 3, 0], [1, 0, 0]])
 
 
-@unittest.skipUnless(tf, "tensorflow")
+@unittest.skipUnless(tf, "TensorFlow: CORNU_PYTHON=an interpreter with tensorflow")
 class Ragged(unittest.TestCase):
     """Rows of different lengths."""
 

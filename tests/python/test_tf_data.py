@@ -16,7 +16,7 @@ def data(*shape):
     return np.random.default_rng(0).random(shape).astype("float32")
 
 
-@unittest.skipUnless(importlib.util.find_spec("tensorflow"), "TensorFlow")
+@unittest.skipUnless(importlib.util.find_spec("tensorflow"), "TensorFlow: CORNU_PYTHON=an interpreter with tensorflow")
 class GraphNodes(unittest.TestCase):
 
     @classmethod

@@ -95,7 +95,7 @@ static CornuStatus put_model(const CornuLiteCall *call)
             (Place){ call->in[i], call->masks ? call->masks[i] : CORNU_LITE_NONE,
                      call->shapes[i] };
     for (int i = 0; i < model->call_count && status == CORNU_OK; i++)
-        if (model->calls[i].node->layer->kind != &cornu__input_class)
+        if (!cornu__node_is_input(model->calls[i].node))
             status = add_call(call->to, &model->calls[i], places);
     for (int i = 0; i < model->output_count && !status; i++) {
         const Place *place = &places[cornu__model_value_index(model, model->outputs[i])];
