@@ -275,8 +275,8 @@ CornuStatus cornu__check_output_count(const CornuModel *model)
 
 static CornuStatus check_settings(const CornuModel *model, const CornuCompileConfig *config)
 {
-    CORNU__TRY(cornu__check_output_count(model));
     CORNU__TRY(cornu__model_check_layers(model));
+    CORNU__TRY(cornu__check_output_count(model));
     if (config->steps_per_execution < 0 || config->steps_per_execution > INT32_MAX)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .steps_per_execution is %lld, expected 1 to "
                            "%d", model->base.name, (long long)config->steps_per_execution,
