@@ -23,18 +23,6 @@ static CornuStatus add_member(CornuCSection *s, CornuCPart *part, int op)
     return CORNU_OK;
 }
 
-/* The value lies densely from now on, copied if it is a view. */
-static CornuStatus make_dense(CornuCSection *s, CornuValue value, const char *scope)
-{
-    CornuCView *view = &s->views[value];
-    if (cornu__c_is_dense(view, s->types[value].shape)) return CORNU_OK;
-    if (!add_part(s, (CornuCPart){ .kind = CORNU_C_COPY, .first = s->member_count, .value = value,
-                                   .from = *view, .scope = scope }))
-        return CORNU_ERR_MEMORY;
-    *view = cornu__c_dense(value, s->types[value].shape);
-    return CORNU_OK;
-}
-
 /* Whether the op can join a group: no operand is read at another place than it is made at. */
 static bool joins(const CornuCSection *s, const CornuCPart *group, const CornuProgramOp *op)
 {
@@ -68,11 +56,6 @@ static CornuStatus add_elementwise(CornuCSection *s, int i)
 static CornuStatus add_other(CornuCSection *s, int i)
 {
     const CornuProgramOp *op = &s->program->ops[i];
-    const CornuValue     *in = cornu_program_operands(s->program, op);
-    const unsigned        strided = (*cornu__c_table[op->id])->strided;
-    for (int k = 0; k < op->in_count; k++)
-        if (s->views[in[k]].literal || !(k < 32 && strided >> k & 1))
-            CORNU__TRY(make_dense(s, in[k], op->scope));
     CornuCPart *part = add_part(s, (CornuCPart){ .kind = CORNU_C_OP, .first = s->member_count,
                                                  .scope = op->scope });
     if (!part) return CORNU_ERR_MEMORY;
@@ -80,25 +63,86 @@ static CornuStatus add_other(CornuCSection *s, int i)
     return op->id == CORNU_OP_SCAN ? cornu__c_scan_prepare(s, part, op) : CORNU_OK;
 }
 
+static const CornuCView *operand_of(const CornuCSection *s, const CornuProgramOp *op)
+{
+    return op->in_count ? &s->views[cornu_program_operands(s->program, op)[0]] : NULL;
+}
+
+/* A view that an op wants densely is copied where it is made, for all who read it. */
+static CornuStatus add_seen(CornuCSection *s, const CornuProgramOp *op)
+{
+    CornuCView view;
+    if (s->views[op->out_first].root != op->out_first) return CORNU_OK;
+    (void)cornu__c_view(s->program, op, operand_of(s, op), &view);
+    return add_part(s, (CornuCPart){ .kind = CORNU_C_COPY, .first = s->member_count,
+                                     .value = op->out_first, .from = view, .scope = op->scope })
+         ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
 static CornuStatus add_op(CornuCSection *s, int i)
 {
     const CornuProgramOp *op = &s->program->ops[i];
     const CornuCRule     *rule = *cornu__c_table[op->id];
-    const CornuCView     *x = op->in_count ? &s->views[cornu_program_operands(s->program, op)[0]]
-                                           : NULL;
-    CornuCView           *view = &s->views[op->out_first];
-    if (rule == CORNU_C_SEEN) {
-        if (cornu__c_view(s->program, op, x, view)) return CORNU_OK;
-        const CornuValue in = cornu_program_operands(s->program, op)[0];
-        CORNU__TRY(make_dense(s, in, op->scope));
-        return cornu__c_view(s->program, op, &s->views[in], view)
-             ? CORNU_OK : cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: no view of memory",
-                                      cornu_program_op_name(op));
-    }
-    for (int k = 0; k < op->out_count; k++)
-        view[k] = cornu__c_dense(op->out_first + k, s->types[op->out_first + k].shape);
+    if (rule == CORNU_C_SEEN) return add_seen(s, op);
     return rule->write ? add_other(s, i) : add_elementwise(s, i);
 }
+
+/* ---- Views ---- */
+
+/* The value lies densely from now on; true if it did not, so that what was seen of it before is to
+ * be seen again. */
+static bool make_dense(CornuCSection *s, CornuValue value, bool *copied)
+{
+    if (cornu__c_is_dense(&s->views[value], s->types[value].shape)) return false;
+    s->views[value] = cornu__c_dense(value, s->types[value].shape);
+    return copied[value] = true;
+}
+
+/* The view of what the op makes; *again: a value is copied that was not before. */
+static CornuStatus see(CornuCSection *s, const CornuProgramOp *op, bool *copied, bool *again)
+{
+    const CornuCRule *rule = *cornu__c_table[op->id];
+    const CornuValue *in = cornu_program_operands(s->program, op);
+    CornuCView       *view = &s->views[op->out_first];
+    for (int k = 0; k < op->out_count; k++)
+        view[k] = cornu__c_dense(op->out_first + k, s->types[op->out_first + k].shape);
+    if (rule == CORNU_C_SEEN) {
+        CornuCView seen;
+        if (!cornu__c_view(s->program, op, operand_of(s, op), &seen)) {
+            *again |= make_dense(s, in[0], copied);
+            if (!cornu__c_view(s->program, op, operand_of(s, op), &seen))
+                return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: no view of memory",
+                                   cornu_program_op_name(op));
+        }
+        if (!copied[op->out_first]) *view = seen;
+        return CORNU_OK;
+    }
+    for (int k = 0; k < op->in_count && rule->write; k++)
+        if (s->views[in[k]].literal || !(k < 32 && rule->strided >> k & 1))
+            *again |= make_dense(s, in[k], copied);
+    return CORNU_OK;
+}
+
+/* Where all values are. What one op wants densely, the ops before it read densely, too. */
+static CornuStatus see_all(CornuCSection *s)
+{
+    bool       *copied = cornu__allocate((size_t)s->program->value_count + 1, sizeof *copied);
+    bool        again = copied != NULL;
+    CornuStatus status = copied ? CORNU_OK : CORNU_ERR_MEMORY;
+    while (again && !status) {
+        again = false;
+        for (int i = 0; i < s->program->input_count; i++) {
+            const CornuValue value = s->program->inputs[i];
+            s->views[value] = cornu__c_dense(value, s->types[value].shape);
+        }
+        for (int i = 0; i < s->program->op_count && !status; i++)
+            status = see(s, &s->program->ops[i], copied, &again);
+    }
+    cornu__release(copied);
+    return status;
+}
+
+/* ---- Outputs ---- */
 
 /* Whether an output is written into this input. */
 static bool is_replaced(const CornuCSection *s, CornuValue input)
@@ -110,37 +154,39 @@ static bool is_replaced(const CornuCSection *s, CornuValue input)
     return false;
 }
 
-/* A copy into an output's memory, or first into other memory what is of an input that an output
- * replaces. */
+static CornuStatus add_copy(CornuCSection *s, CornuValue to, const CornuCView *from)
+{
+    return add_part(s, (CornuCPart){ .kind = CORNU_C_COPY, .first = s->member_count, .value = to,
+                                     .from = *from, .scope = "" }) ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+/* A copy into each output's memory; before all of them one into other memory of what is of an input
+ * that an output replaces. */
 static CornuStatus add_outputs(CornuCSection *s)
 {
     const CornuProgram *p = s->program;
-    for (int i = 0; i < p->output_count; i++) {
-        const CornuValue  value = p->outputs[i].value;
-        const CornuCView *view = &s->views[value];
-        const int         alias = p->outputs[i].alias;
-        if (view->literal || !is_replaced(s, view->root)) continue;
-        if (alias >= 0 && p->inputs[alias] == view->root && value == view->root) continue;
-        if (!add_part(s, (CornuCPart){ .kind = CORNU_C_COPY, .first = s->member_count,
-                                       .value = value, .from = *view, .scope = "" }))
-            return CORNU_ERR_MEMORY;
-        s->views[value] = cornu__c_dense(value, s->types[value].shape);
+    CornuCView         *from = cornu__allocate((size_t)p->output_count + 1, sizeof *from);
+    CornuStatus         status = from ? CORNU_OK : CORNU_ERR_MEMORY;
+    for (int i = 0; i < p->output_count && !status; i++) {
+        const CornuValue value = p->outputs[i].value;
+        const int        alias = p->outputs[i].alias;
+        CornuValue       copy;
+        from[i] = s->views[value];
+        if (from[i].literal || !is_replaced(s, from[i].root)) continue;
+        if (alias >= 0 && p->inputs[alias] == from[i].root && value == from[i].root) continue;
+        status = cornu__c_extra(s, s->types[value], &copy);
+        if (!status) status = add_copy(s, copy, &from[i]);
+        if (!status) from[i] = cornu__c_dense(copy, s->types[value].shape);
     }
-    for (int i = 0; i < p->output_count; i++) {
-        const CornuValue to = p->value_count + i;
-        if (!add_part(s, (CornuCPart){ .kind = CORNU_C_COPY, .first = s->member_count, .value = to,
-                                       .from = s->views[p->outputs[i].value], .scope = "" }))
-            return CORNU_ERR_MEMORY;
-    }
-    return CORNU_OK;
+    for (int i = 0; i < p->output_count && !status; i++)
+        status = add_copy(s, p->value_count + i, &from[i]);
+    cornu__release(from);
+    return status;
 }
 
 CornuStatus cornu__c_parts(CornuCSection *s)
 {
-    for (int i = 0; i < s->program->input_count; i++) {
-        const CornuValue value = s->program->inputs[i];
-        s->views[value] = cornu__c_dense(value, s->types[value].shape);
-    }
+    CORNU__TRY(see_all(s));
     for (int i = 0; i < s->program->op_count; i++) CORNU__TRY(add_op(s, i));
     CORNU__TRY(add_outputs(s));
     for (int i = 0; i < s->part_count; i++) {

@@ -1,6 +1,6 @@
 /*
- * Products of matrices. A tile of a few rows and columns is summed in registers: compilers unroll
- * the two inner loops and make vectors of the innermost one. Where rows of both operands lie along
+ * Products of matrices. A tile of a few rows and columns is summed in registers: compilers make
+ * vectors of its columns. Where rows of both operands lie along
  * the sum, 16 partial sums are added in its place. The last tile of an extent overlaps the one
  * before it, and computes the same once more.
  */
@@ -24,20 +24,19 @@ static Product product_of(const CornuCCall *call)
 /* Columns lie one after the other: sum[q][l] of rows m + q and columns n + l. */
 static void write_tiles(CornuCText *to, const CornuCCall *call, Product p)
 {
-    const CornuCTile tile = cornu__c_tile(p.m, p.n, p.k);
+    const CornuCTile tile = cornu__c_tile(p.m, p.n, p.k, p.am == 1);
     const int64_t rows = tile.rows, columns = tile.columns;
-    char          fma[80];
-    cornu__c_fma(call, fma, sizeof fma);
+    char          row_at[64], column_at[48];
+    snprintf(row_at, sizeof row_at, "m * %lld + k * %lld", (long long)p.am, (long long)p.ak);
+    snprintf(column_at, sizeof column_at, "k * %lld + n", (long long)p.bk);
     cornu__c_open_tiles(to, "m", p.m, rows);
     cornu__c_open_tiles(to, "n", p.n, columns);
     cornu__c_print(to, "float sum[%lld][%lld] = { { 0.0f } };\n", (long long)rows,
                    (long long)columns);
     cornu__c_print(to, "for (ptrdiff_t k = 0; k < %lld; k++)\n", (long long)p.k);
-    cornu__c_print(to, "    for (ptrdiff_t q = 0; q < %lld; q++)\n", (long long)rows);
-    cornu__c_print(to, "        for (ptrdiff_t l = 0; l < %lld; l++)\n", (long long)columns);
-    cornu__c_print(to, "            sum[q][l] = %s(a[(m + q) * %lld + k * %lld], "
-                   "b[k * %lld + n + l], sum[q][l]);\n", fma, (long long)p.am, (long long)p.ak,
-                   (long long)p.bk);
+    to->depth++;
+    cornu__c_add_products(to, call, tile, &(CornuCProducts){ "a", row_at, p.am, "b", column_at });
+    to->depth--;
     cornu__c_print(to, "for (ptrdiff_t q = 0; q < %lld; q++)\n", (long long)rows);
     cornu__c_print(to, "    for (ptrdiff_t l = 0; l < %lld; l++)\n", (long long)columns);
     cornu__c_print(to, "        y[(m + q) * %lld + n + l] = sum[q][l];\n", (long long)p.n);

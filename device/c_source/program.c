@@ -17,11 +17,13 @@ CornuStatus cornu__c_extra(CornuCSection *s, CornuType type, CornuValue *out)
     return CORNU_OK;
 }
 
-/* The program's values, its outputs, and one for each op, which may need memory of its own. */
+/* The program's values, its outputs and a copy of each, and one for each op, which may need memory
+ * of its own. */
 static CornuStatus allocate(CornuCSection *s)
 {
     const CornuProgram *p = s->program;
-    const size_t values = (size_t)p->value_count + (size_t)p->output_count + (size_t)p->op_count;
+    const size_t values = (size_t)p->value_count + 2 * (size_t)p->output_count +
+                          (size_t)p->op_count;
     if (values > INT32_MAX) return CORNU_ERR_MEMORY;
     s->value_space = (int)values;
     s->views = cornu__allocate(values, sizeof *s->views);

@@ -180,12 +180,26 @@ const char *cornu__c_prefix(const CornuCSection *section);
 
 /* ---- Tiles (tiles.c) ---- */
 
-/* The rows and columns of sums in registers, for sums of so many terms. */
+/* The rows and columns of sums in registers, for sums of so many terms; `adjacent`: what rows read
+ * lies one after the other. */
 typedef struct { int64_t rows, columns; } CornuCTile;
-CornuCTile cornu__c_tile(int64_t rows, int64_t columns, int64_t terms);
+CornuCTile cornu__c_tile(int64_t rows, int64_t columns, int64_t terms, bool adjacent);
 
 /* Partial sums of a product of two rows. */
 enum { CORNU_C_LANES = 16 };
+
+/* The greatest number up to `most` that divides an extent, of at least 1. */
+int64_t cornu__c_divisor(int64_t extent, int64_t most);
+
+/* Adds a product to each sum[q][l] of a tile: of ROW[q * step + row_at] and COLUMN[column_at + l],
+ * where an empty row_at or column_at is 0. */
+typedef struct {
+    const char *row, *row_at;
+    int64_t     step;
+    const char *column, *column_at;
+} CornuCProducts;
+void cornu__c_add_products(CornuCText *to, const CornuCCall *call, CornuCTile tile,
+                           const CornuCProducts *products);
 
 static inline int64_t cornu__c_least(int64_t a, int64_t b) { return a < b ? a : b; }
 

@@ -43,6 +43,7 @@ typedef struct {
     X("generation", bench_generation) /* a token of each sequence, by steps and by windows */ \
     X("predictor", bench_predictor) /* predictors: one row and many, one thread and two  */ \
     X("int8",    bench_int8)      /* models of 8 bits, beside float                      */ \
+    X("generated", bench_generated) /* models as C source, beside the library           */ \
     X("overhead", bench_overhead) /* the time around what is computed                    */ \
     X("embedding", bench_embedding) /* sparse gradients of tables of all sizes           */ \
     X("compile", bench_compile)   /* the time until a step is ready, by depth            */ \

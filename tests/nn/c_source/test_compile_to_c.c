@@ -145,6 +145,16 @@ static CornuModel *normalized(void)
                   cornu_global_average_pooling2d(), cornu_dense(4));
 }
 
+/* Gradients of inputs with borders and by strides, with sums for biases that read parts of them. */
+static CornuModel *bordered(void)
+{
+    return LAYERS(cornu_shape(9, 10, 2), cornu_conv2d(3, 1),
+                  cornu_conv2d(20, 3, .padding = CORNU_SAME),
+                  cornu_conv2d(5, 4, .strides = { 2, 3 }, .padding = CORNU_SAME),
+                  cornu_conv2d_transpose(4, 4, .strides = { 3, 3 }),
+                  cornu_conv2d(3, 3, .dilation_rate = { 2, 1 }), cornu_flatten(), cornu_dense(3));
+}
+
 static CornuModel *windows(void)
 {
     return LAYERS(cornu_shape(10, 10, 4),
@@ -181,8 +191,8 @@ static CornuModel *attending(void)
 }
 
 static const struct { const char *name; CornuModel *(*make)(void); } layers[] = {
-    { "normalized", normalized }, { "looked_up", looked_up }, { "windows", windows },
-    { "recurrent", recurrent },   { "attending", attending },
+    { "bordered", bordered },   { "normalized", normalized }, { "looked_up", looked_up },
+    { "windows", windows },     { "recurrent", recurrent },   { "attending", attending },
 };
 
 enum { ROWS = 8 };
