@@ -75,22 +75,19 @@ static int by_use(const void *a, const void *b)
     return (one->used > other->used) - (one->used < other->used);
 }
 
-/* Whether a file is not being written. */
-static bool is_idle(const char *path)
-{
-    const int  descriptor = cornu__open(path, O_RDONLY, 0);
-    const bool idle = descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0;
-    if (descriptor >= 0) close(descriptor);
-    return idle;
-}
-
-static void remove_part(const char *path)
+/* Unless it is being written: it is locked until it is gone, so that nobody begins meanwhile. */
+static bool remove_part(const char *path)
 {
     char        folder[PATH];
     const char *slash = strrchr(path, '/');
-    if (unlink(path) != 0 || !slash) return;
+    const int   descriptor = cornu__open(path, O_RDONLY, 0);
+    const bool  gone = descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0 &&
+                       unlink(path) == 0;
+    if (descriptor >= 0) close(descriptor);
+    if (!gone || !slash) return gone;
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
     rmdir(folder);   /* fails unless it is empty */
+    return true;
 }
 
 void cornu__evict(const char *folder, int64_t limit, const char *newest)
@@ -106,9 +103,7 @@ void cornu__evict(const char *folder, int64_t limit, const char *newest)
         if (parts.count) qsort(parts.part, (size_t)parts.count, sizeof *parts.part, by_use);
         for (int i = 0; i < parts.count && parts.bytes > limit; i++) {
             const Part *part = &parts.part[i];
-            if (!strcmp(part->path, newest) || !is_idle(part->path)) continue;
-            remove_part(part->path);
-            parts.bytes -= part->bytes;
+            if (strcmp(part->path, newest) && remove_part(part->path)) parts.bytes -= part->bytes;
         }
     }
     if (lock >= 0) close(lock);

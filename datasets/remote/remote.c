@@ -22,6 +22,7 @@ typedef struct {
     pthread_mutex_t whole;                         /* of a stream without ranges */
     pthread_mutex_t lock;                          /* of what follows */
     int64_t         last;                          /* the part that was asked for last */
+    int             run;                           /* how many times it was the next one */
     pthread_t       ahead;                         /* fetches parts ahead, if it is running */
     int64_t         ahead_from;
     bool            running;
@@ -36,14 +37,23 @@ static int64_t bytes_of(const Remote *remote, int64_t part)
 
 /* ---- Fetching parts ---- */
 
+/* What is copied as it passes: whoever fetches a part has its bytes, also if others, who fill the
+ * cache, too, remove it at once. */
+typedef struct {
+    int64_t at;     /* of the file */
+    char   *to;
+    size_t  size, got;
+} Wanted;
+
 /* What becomes of the bytes that come. */
 typedef struct {
     Remote       *remote;
     CornuRequest *request;
     CornuCachedPart  part;        /* that of byte `at`, once begun; where it is there, none */
     bool          begun;
-    int64_t       at, end;     /* of the file, what is wanted */
+    int64_t       at, end;     /* of the file, what is fetched */
     bool          elsewhere;   /* what follows is there, or comes by another request */
+    Wanted       *wanted;      /* NULL: nothing, only for the cache */
 } Fill;
 
 static CornuStatus changed(void)
@@ -76,6 +86,19 @@ static CornuStatus begin_part(Fill *fill, bool wait)
     return CORNU_OK;
 }
 
+/* Bytes come in their order, from fill->at on. */
+static void copy_wanted(const Fill *fill, const unsigned char *bytes, size_t size)
+{
+    Wanted *wanted = fill->wanted;
+    if (!wanted) return;
+    const int64_t next = wanted->at + (int64_t)wanted->got, end = fill->at + (int64_t)size;
+    if (next < fill->at || next >= end || wanted->got == wanted->size) return;
+    const size_t left = wanted->size - wanted->got;
+    const size_t n = end - next < (int64_t)left ? (size_t)(end - next) : left;
+    memcpy(wanted->to + wanted->got, bytes + (next - fill->at), n);
+    wanted->got += n;
+}
+
 /* Adds bytes to the part that they begin in; *size: how many of them it takes. */
 static CornuStatus add_bytes(Fill *fill, const unsigned char *bytes, size_t *size)
 {
@@ -83,6 +106,7 @@ static CornuStatus add_bytes(Fill *fill, const unsigned char *bytes, size_t *siz
     const int64_t part = fill->at / remote->parts.size;
     const int64_t left = part * remote->parts.size + bytes_of(remote, part) - fill->at;
     if ((int64_t)*size > left) *size = (size_t)left;
+    copy_wanted(fill, bytes, *size);
     if (fill->part.descriptor >= 0) CORNU__TRY(cornu__cached_add(&fill->part, bytes, *size));
     fill->at += (int64_t)*size;
     if (remote->ranges) fill->request->first = fill->at;
@@ -131,12 +155,14 @@ static CornuStatus fetch_range(Fill *fill)
 
 /* Fetches parts from `first` on, up to `count` of them, until one is there or comes already; from a
  * server without ranges all of the file. */
-static CornuStatus fetch(Remote *remote, int64_t first, int64_t count, atomic_bool *stop)
+static CornuStatus fetch(Remote *remote, int64_t first, int64_t count, Wanted *wanted,
+                         atomic_bool *stop)
 {
     const bool    ranges = remote->ranges;
     const int64_t last = !ranges || first + count > remote->count ? remote->count : first + count;
     CornuRequest  request = { .address = &remote->address, .first = -1, .stop = stop };
     Fill          fill = { .remote = remote, .request = &request, .part = { .descriptor = -1 },
+                           .wanted = wanted,
                            .at = ranges ? first * remote->parts.size : 0,
                            .end = last == remote->count ? remote->size
                                                         : last * remote->parts.size };
@@ -150,13 +176,13 @@ static CornuStatus fetch(Remote *remote, int64_t first, int64_t count, atomic_bo
 }
 
 /* A stream of the whole file is one at a time: it may have brought the part meanwhile. */
-static CornuStatus fetch_whole(Remote *remote, int64_t part)
+static CornuStatus fetch_whole(Remote *remote, int64_t part, Wanted *wanted)
 {
     bool there;
     pthread_mutex_lock(&remote->whole);
     CornuStatus status = cornu__cache_read(&remote->parts, part, bytes_of(remote, part), false, 0,
                                            NULL, 0, &there);
-    if (!status && !there) status = fetch(remote, part, 1, NULL);
+    if (!status && !there) status = fetch(remote, part, 1, wanted, NULL);
     pthread_mutex_unlock(&remote->whole);
     return status;
 }
@@ -171,7 +197,7 @@ static void *fetch_ahead(void *argument)
     CornuFailure before;
     cornu__error_keep(&before);
     /* Who needs the part will report a failure. */
-    if (fetch(remote, remote->ahead_from, AHEAD, &remote->stop)) cornu__error_restore(&before);
+    if (fetch(remote, remote->ahead_from, AHEAD, NULL, &remote->stop)) cornu__error_restore(&before);
     atomic_store(&remote->idle, true);
     return NULL;
 }
@@ -184,13 +210,17 @@ static int64_t first_absent(const Remote *remote, int64_t from)
     return -1;
 }
 
-/* Notes that a part is read. If it follows the last one, so will others. */
+/* Notes that a part is read. If it follows the last one, and that followed another, or the file is
+ * read from its start, so will others; what lies in two parts is read at any place. */
 static void note(Remote *remote, int64_t part)
 {
+    enum { IN_ORDER = 2 };
     pthread_mutex_lock(&remote->lock);
     const bool follows = part == remote->last + 1;
+    remote->run = follows ? remote->run + (remote->run < IN_ORDER)
+                          : part == remote->last ? remote->run : 0;
     remote->last = part;
-    if (follows && remote->ranges && (!remote->running || atomic_load(&remote->idle))) {
+    if (follows && remote->run == IN_ORDER && remote->ranges && (!remote->running || atomic_load(&remote->idle))) {
         if (remote->running) pthread_join(remote->ahead, NULL);
         remote->ahead_from = first_absent(remote, part + 1);
         atomic_store(&remote->idle, false);
@@ -202,7 +232,8 @@ static void note(Remote *remote, int64_t part)
 
 /* ---- Reading ---- */
 
-/* Others may remove a part between its end and now, if there is little space. */
+/* Others may remove a part that one of them has fetched between its end and now, if there is little
+ * space. */
 static CornuStatus read_part(Remote *remote, int64_t part, int64_t at, void *to, size_t size)
 {
     enum { TRIES = 8 };
@@ -215,7 +246,10 @@ static CornuStatus read_part(Remote *remote, int64_t part, int64_t at, void *to,
         if (there) atomic_store(checked, 1);
         if (there) return CORNU_OK;
         atomic_store(checked, 0);
-        CORNU__TRY(remote->ranges ? fetch(remote, part, 1, NULL) : fetch_whole(remote, part));
+        Wanted wanted = { part * remote->parts.size + at, to, size, 0 };
+        CORNU__TRY(remote->ranges ? fetch(remote, part, 1, &wanted, NULL)
+                                  : fetch_whole(remote, part, &wanted));
+        if (wanted.got == size) return CORNU_OK;
     }
     return cornu__fail(CORNU_ERR_FILE, "part %lld was removed from the cache, %s, %d times before "
                        "it was read; CORNU_CACHE_SIZE is %lld bytes", (long long)part,
@@ -318,6 +352,7 @@ CornuStatus cornu__remote_open(CornuInput *input, const char *address)
     pthread_mutex_init(&remote->lock, NULL);
     pthread_mutex_init(&remote->whole, NULL);
     remote->last = -1;
+    remote->run = 1;
     CornuStatus status = cornu__address_open(&remote->address, address);
     if (!status) status = cornu__cache_find(&remote->parts);
     if (!status) status = ask_size(remote);

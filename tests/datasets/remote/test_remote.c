@@ -2,7 +2,6 @@
  * status, in bounded time, memory and cache. */
 #define _DEFAULT_SOURCE    /* setenv */
 
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +14,6 @@
 #include <cmocka.h>
 
 #include "../../../datasets/arrays/npy.h"
-#include "../../../datasets/files/inputs_internal.h"
 #include "../../../datasets/images/image_folder.h"
 #include "../../../datasets/pipeline/iterator.h"
 #include "../../../datasets/records/tfrecord.h"
@@ -24,91 +22,9 @@
 #include "../../../datasets/tables/table.h"
 #include "../../../device/log.h"
 #include "../../expect.h"
-#include "../../skip.h"
 #include "../files.h"
+#include "served.h"
 #include "server.h"
-
-enum { SIZE = 3000001, PART = 1 << 20 };   /* parts of a cache of 64 MB */
-
-static unsigned char bytes[SIZE];
-static bool          serving;
-static char          path_before[4096];
-
-static int begin(void **state)
-{
-    files_begin(state);
-    uint32_t word = 1;
-    for (int i = 0; i < SIZE; i++) {
-        word = word * 1664525 + 1013904223;
-        bytes[i] = (unsigned char)(word >> 24);
-    }
-    cornu__remote_patience = (CornuRemotePatience){ .connect = 5, .stall = 1, .tries = 4,
-                                                    .pause = 0.01 };
-    setenv("no_proxy", "127.0.0.1", 1);
-    snprintf(path_before, sizeof path_before, "%s", getenv("PATH"));
-    serving = server_start();
-    return 0;
-}
-
-static int end(void **state)
-{
-    if (serving) server_stop();
-    setenv("PATH", path_before, 1);
-    return files_end(state);
-}
-
-/* A cache of its own for each test. */
-static int enter(void **state)
-{
-    static int number;
-    char       name[32];
-    (void)state;
-    snprintf(name, sizeof name, "cache%d", number++);
-    setenv("CORNU_CACHE", files_path(folder, name), 1);
-    setenv("CORNU_CACHE_SIZE", "64M", 1);
-    setenv("PATH", path_before, 1);
-    unsetenv("STORAGE_EMULATOR_HOST");
-    unsetenv("AWS_ENDPOINT_URL");
-    server_forget();
-    server_file("a", bytes, SIZE);
-    server_file("none", bytes, 0);
-    return 0;
-}
-
-static bool can_fetch(void)
-{
-    return serving && system("command -v curl >/dev/null 2>&1") == 0;
-}
-#define NEED_CURL()                             \
-    do {                                        \
-        if (!can_fetch()) SKIP_FOR(SKIP_CURL);  \
-    } while (0)
-
-static CornuInput open_input(const char *address)
-{
-    CornuInput input;
-    expect_ok(cornu__input_open_any(&input, address));
-    return input;
-}
-
-static void expect_bytes(const CornuInput *input, int64_t at, size_t size)
-{
-    unsigned char *got = malloc(size + 1);
-    expect_ok(cornu__input_read(input, at, got, size));
-    assert_memory_equal(got, bytes + at, size);
-    free(got);
-}
-
-static void expect_whole(const char *behaviour)
-{
-    CornuInput input = open_input(server_url(behaviour, "a"));
-    assert_int_equal(input.size, SIZE);
-    for (int64_t at = 0; at < SIZE; at += 70000)
-        expect_bytes(&input, at, at + 70000 < SIZE ? 70000 : (size_t)(SIZE - at));
-    expect_bytes(&input, PART - 3, PART + 70000);   /* of three parts */
-    expect_bytes(&input, SIZE, 0);
-    cornu__input_close(&input);
-}
 
 /* ---- What is read ---- */
 
@@ -120,9 +36,9 @@ static void servers_that_can_be_read(void **state)
                                               "moved", "longer" };
     for (size_t i = 0; i < sizeof behaviours / sizeof *behaviours; i++) {
         server_forget_log();
-        expect_whole(behaviours[i]);
+        served_expect_whole(behaviours[i]);
     }
-    CornuInput none = open_input(server_url("ranges", "none"));
+    CornuInput none = served_open(server_url("ranges", "none"));
     assert_int_equal(none.size, 0);
     cornu__input_close(&none);
 }
@@ -134,7 +50,7 @@ static void programs_keep_their_strtok(void **state)
     NEED_CURL();
     char words[] = "one two";
     assert_string_equal(strtok(words, " "), "one");
-    expect_whole("ranges");
+    served_expect_whole("ranges");
     assert_string_equal(strtok(NULL, " "), "two");
 }
 
@@ -143,162 +59,15 @@ static void transfers_go_on(void **state)
 {
     (void)state;
     NEED_CURL();
-    CornuInput input = open_input(server_url("cut", "a"));
-    expect_bytes(&input, 2 * PART, 200000);
+    CornuInput input = served_open(server_url("cut", "a"));
+    served_expect(&input, 2 * SERVED_PART, 200000);
     cornu__input_close(&input);
     assert_non_null(strstr(server_log(), "GET /cut/a bytes=0-0\n"));
     char line[100];
     for (int i = 0; i < 4; i++) {
-        snprintf(line, sizeof line, "GET /cut/a bytes=%d-3000000\n", 2 * PART + i * 50001);
+        snprintf(line, sizeof line, "GET /cut/a bytes=%d-3000000\n", 2 * SERVED_PART + i * 50001);
         assert_non_null(strstr(server_log(), line));
     }
-}
-
-static void the_cache_is_used_again(void **state)
-{
-    (void)state;
-    NEED_CURL();
-    expect_whole("ranges");
-    server_forget_log();
-    expect_whole("ranges");
-    assert_string_equal(server_log(), "GET /ranges/a bytes=0-0\n");
-    server_forget_log();
-    expect_whole("undated");        /* it may be another one now */
-    expect_whole("undated");
-    assert_true(server_requests() > 4);
-}
-
-/* What is in the cache is checked once by each who opens it. */
-static void a_damaged_cache(void **state)
-{
-    (void)state;
-    NEED_CURL();
-    char command[FILES_PATH + 200];
-    expect_whole("ranges");
-    for (int how = 0; how < 2; how++) {
-        snprintf(command, sizeof command, how ? "truncate -s 5000 %s/*/00000001"
-                 : "printf x | dd of=$(echo %s/*/00000001) bs=1 seek=77 conv=notrunc 2>/dev/null",
-                 getenv("CORNU_CACHE"));
-        assert_int_equal(system(command), 0);
-        server_forget_log();
-        expect_whole("ranges");
-        assert_int_equal(server_requests(), 2);
-        assert_non_null(strstr(server_log(), "bytes=1048576-2097151"));
-    }
-    /* What a killed program left is fetched anew. */
-    snprintf(command, sizeof command, "cd %s/* && mv 00000001 00000001.new",
-             getenv("CORNU_CACHE"));
-    assert_int_equal(system(command), 0);
-    expect_whole("ranges");
-}
-
-/* What stands in the cache's way is named, and a link in it leads nowhere. */
-static void a_cache_that_cannot_be_mended(void **state)
-{
-    (void)state;
-    NEED_CURL();
-    char          command[2 * FILES_PATH + 200];
-    unsigned char got[10];
-    CornuInput    input = open_input(server_url("ranges", "a"));
-    snprintf(command, sizeof command, "cd %s/* && mkdir 00000001 && echo kept > ../kept && "
-             "ln -s ../kept 00000002.new && ln -s /absent/a 00000000.new", getenv("CORNU_CACHE"));
-    assert_int_equal(system(command), 0);
-    expect_error(cornu__input_read(&input, PART, got, 10), CORNU_ERR_FILE, "cannot be mended");
-    expect_error(cornu__input_read(&input, 2 * PART, got, 10), CORNU_ERR_FILE, "cannot be written");
-    expect_error(cornu__input_read(&input, 0, got, 10), CORNU_ERR_FILE, "cannot be written");
-    cornu__input_close(&input);
-    snprintf(command, sizeof command, "grep -q kept %s/kept", getenv("CORNU_CACHE"));
-    assert_int_equal(system(command), 0);
-}
-
-static int64_t bytes_in_cache(void)
-{
-    char    command[FILES_PATH + 100];
-    long    size = -1;
-    snprintf(command, sizeof command, "find %s -type f -printf '%%s\\n' | awk '{ s += $1 } END "
-             "{ print s + 0 }'", getenv("CORNU_CACHE"));
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    assert_int_equal(fscanf(pipe, "%ld", &size), 1);
-    pclose(pipe);
-    return size;
-}
-
-static void the_cache_is_bounded(void **state)
-{
-    (void)state;
-    NEED_CURL();
-    setenv("CORNU_CACHE_SIZE", "4M", 1);   /* parts of 64 KB */
-    mkdir(getenv("CORNU_CACHE"), 0777);
-    files_write(files_path(getenv("CORNU_CACHE"), "mine/00000001"), bytes, 2000000);
-    expect_whole("ranges");
-    expect_whole("dated");
-    /* Others' files in the folder are theirs; a part has 12 bytes more. */
-    const int64_t used = bytes_in_cache() - 2000000;
-    assert_true(used > 3 << 20 && used <= (4 << 20) + 8 * (65536 + 12));
-    CornuInput input;
-    setenv("CORNU_CACHE_SIZE", "1M", 1);
-    expect_error(cornu__input_open_any(&input, server_url("whole", "a")), CORNU_ERR_UNSUPPORTED,
-                 "its server sends it as a whole, 3000001 bytes, more than half of the cache's "
-                 "1048576; raise CORNU_CACHE_SIZE");
-    setenv("CORNU_CACHE_SIZE", "lots", 1);
-    expect_error(cornu__input_open_any(&input, server_url("ranges", "a")), CORNU_ERR_ARGUMENT,
-                 "CORNU_CACHE_SIZE is \"lots\", expected at least 1M, as 500M or 20G");
-    setenv("CORNU_CACHE_SIZE", "64M", 1);
-    setenv("CORNU_CACHE", "/proc/nowhere", 1);
-    expect_error(cornu__input_open_any(&input, server_url("ranges", "a")), CORNU_ERR_FILE,
-                 "/proc/nowhere");
-}
-
-/* ---- Several at a time ---- */
-
-static void *read_all_of_it(void *argument)
-{
-    const CornuInput *input = argument;
-    unsigned char     got[5000];
-    uint32_t          word = (uint32_t)(uintptr_t)&got;
-    for (int i = 0; i < 300; i++) {
-        word = word * 1664525 + 1013904223;
-        const int64_t at = word % (SIZE - sizeof got);
-        if (cornu__input_read(input, at, got, sizeof got) || memcmp(got, bytes + at, sizeof got))
-            return argument;
-    }
-    return NULL;
-}
-
-/* Each part is fetched once, by whoever needs it first. */
-static void several_threads(void **state)
-{
-    (void)state;
-    NEED_CURL();
-    pthread_t threads[6];
-    for (int i = 0; i < 2; i++) {
-        server_forget_log();
-        CornuInput input = open_input(server_url(i ? "whole" : "ranges", "a"));
-        for (int t = 0; t < 6; t++) pthread_create(&threads[t], NULL, read_all_of_it, &input);
-        for (int t = 0; t < 6; t++) {
-            void *failed;
-            pthread_join(threads[t], &failed);
-            assert_null(failed);
-        }
-        cornu__input_close(&input);
-        assert_true(server_requests() <= (i ? 2 : 4));
-    }
-}
-
-/* Bytes that follow come before they are asked for; closing does not wait for them. */
-static void parts_ahead(void **state)
-{
-    (void)state;
-    NEED_CURL();
-    CornuInput input = open_input(server_url("ranges", "a"));
-    expect_bytes(&input, 0, 100);
-    for (int i = 0; i < 100 && server_requests() < 3; i++) usleep(20000);
-    assert_non_null(strstr(server_log(), "bytes=1048576-3000000"));
-    cornu__input_close(&input);
-    server_forget_log();
-    input = open_input(server_url("stalled", "a"));
-    cornu__input_close(&input);
 }
 
 /* ---- What is refused ---- */
@@ -332,7 +101,7 @@ static void servers_that_misbehave(void **state)
         CornuStatus status = cornu__input_open_any(&input, server_url(cases[i].behaviour, "a"));
         assert_int_equal(status == CORNU_OK, cases[i].opens);
         for (int64_t part = 2; !status && part >= 0; part--)
-            status = cornu__input_read(&input, part * PART, got, sizeof got);
+            status = cornu__input_read(&input, part * SERVED_PART, got, sizeof got);
         expect_error(status, cases[i].status, cases[i].text);
         assert_null(strstr(cornu_error_message(), "secret"));
         cornu__input_close(&input);
@@ -440,12 +209,12 @@ static void buckets(void **state)
     static const char *const given[] = { "gs://bucket/a", "s3://bucket/a" };
     use_servers("");
     for (int i = 0; i < 2; i++) {
-        CornuInput input = open_input(given[i]);
-        expect_bytes(&input, 0, SIZE);
+        CornuInput input = served_open(given[i]);
+        served_expect(&input, 0, SERVED_SIZE);
         cornu__input_close(&input);
     }
-    server_file("%C3%A9%20%2Bx", bytes, 77);
-    CornuInput input = open_input("gs://bucket/\xC3\xA9 +x");
+    server_file("%C3%A9%20%2Bx", served_bytes, 77);
+    CornuInput input = served_open("gs://bucket/\xC3\xA9 +x");
     assert_int_equal(input.size, 77);
     cornu__input_close(&input);
 }
@@ -461,8 +230,8 @@ static void credentials(void **state)
     expect_error(cornu__input_open_any(&input, "gs://closed/a"), CORNU_ERR_FILE,
                  "needs credentials, and gcloud gives none: no account: log in");
     use_programs("#!/bin/sh\n[ \"$*\" = 'auth print-access-token' ] && echo letters\n", NULL);
-    input = open_input("gs://closed/a");
-    expect_bytes(&input, 0, SIZE);
+    input = served_open("gs://closed/a");
+    served_expect(&input, 0, SERVED_SIZE);
     cornu__input_close(&input);
     use_programs("#!/bin/sh\necho others\n", NULL);
     expect_error(cornu__input_open_any(&input, "gs://closed/a"), CORNU_ERR_FILE,
@@ -470,8 +239,8 @@ static void credentials(void **state)
     snprintf(aws, sizeof aws, "#!/bin/sh\n[ \"$3\" = s3://closed/a ] && echo "
              "'http://127.0.0.1:%d/query/a?secret=letters'\n", server_port());
     use_programs(NULL, aws);
-    input = open_input("s3://closed/a");
-    expect_bytes(&input, 0, SIZE);
+    input = served_open("s3://closed/a");
+    served_expect(&input, 0, SERVED_SIZE);
     cornu__input_close(&input);
     expect_error(cornu__input_open_any(&input, "s3://closed/b"), CORNU_ERR_FILE,
                  "needs credentials, and aws gives none");
@@ -486,8 +255,8 @@ static void patterns(void **state)
     NEED_CURL();
     static const char *const given[] = { "gs://bucket/b/x-*", "s3://bucket/b/x-[12]" };
     use_servers("");
-    server_file("b/x-1", bytes, 11);
-    server_file("b/x-2", bytes, 12);
+    server_file("b/x-1", served_bytes, 11);
+    server_file("b/x-2", served_bytes, 12);
     for (int i = 0; i < 2; i++) {
         CornuInputs *inputs = cornu__inputs_create();
         expect_ok(cornu__inputs_match(inputs, given[i]));
@@ -641,25 +410,19 @@ static void images_and_sounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(servers_that_can_be_read, enter),
-        cmocka_unit_test_setup(transfers_go_on, enter),
-        cmocka_unit_test_setup(the_cache_is_used_again, enter),
-        cmocka_unit_test_setup(programs_keep_their_strtok, enter),
-        cmocka_unit_test_setup(a_damaged_cache, enter),
-        cmocka_unit_test_setup(a_cache_that_cannot_be_mended, enter),
-        cmocka_unit_test_setup(the_cache_is_bounded, enter),
-        cmocka_unit_test_setup(several_threads, enter),
-        cmocka_unit_test_setup(parts_ahead, enter),
-        cmocka_unit_test_setup(servers_that_misbehave, enter),
-        cmocka_unit_test_setup(secrets_are_not_shown, enter),
-        cmocka_unit_test_setup(buckets, enter),
-        cmocka_unit_test_setup(patterns, enter),
-        cmocka_unit_test_setup(npy, enter),
-        cmocka_unit_test_setup(tfrecord, enter),
-        cmocka_unit_test_setup(tables, enter),
-        cmocka_unit_test_setup(images_and_sounds, enter),
-        cmocka_unit_test_setup(credentials, enter),
-        cmocka_unit_test_setup(addresses_that_are_none, enter),
+        cmocka_unit_test_setup(servers_that_can_be_read, served_enter),
+        cmocka_unit_test_setup(transfers_go_on, served_enter),
+        cmocka_unit_test_setup(programs_keep_their_strtok, served_enter),
+        cmocka_unit_test_setup(servers_that_misbehave, served_enter),
+        cmocka_unit_test_setup(secrets_are_not_shown, served_enter),
+        cmocka_unit_test_setup(buckets, served_enter),
+        cmocka_unit_test_setup(patterns, served_enter),
+        cmocka_unit_test_setup(npy, served_enter),
+        cmocka_unit_test_setup(tfrecord, served_enter),
+        cmocka_unit_test_setup(tables, served_enter),
+        cmocka_unit_test_setup(images_and_sounds, served_enter),
+        cmocka_unit_test_setup(credentials, served_enter),
+        cmocka_unit_test_setup(addresses_that_are_none, served_enter),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, served_begin, served_end);
 }
