@@ -30,6 +30,7 @@
 
 #include "../datasets/arrays/npy.h"
 #include "../datasets/arrow/arrow.h"
+#include "../datasets/arrow/parquet.h"
 #include "../datasets/clicks/clicks.h"
 #include "../datasets/fetching/find.h"
 #include "../datasets/folders/class_folder.h"

@@ -19,6 +19,7 @@
 #define SKIP_EMULATOR   "emulator: this processor's own"
 #define SKIP_HDF5       "libhdf5: make deps-test"
 #define SKIP_CURL       "curl: make deps"
+#define SKIP_PARQUET    "libparquet-glib: the packages of arrow.apache.org/install"
 #define SKIP_DATA       "data sets: CORNU_DATA=FOLDER with the published files"
 #define SKIP_KERAS      "Keras: CORNU_PYTHON=an interpreter with keras"
 #define SKIP_ISA        "instruction set: a processor that has it"

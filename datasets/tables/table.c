@@ -417,9 +417,25 @@ CornuTable *cornu_table_parse(const char *bytes, size_t size, const char *name,
     return cornu__loaded(parse(config, name, bytes, (int64_t)size, NULL));
 }
 
+/* The format of tables that users have beside CSV, whose bytes say nothing to them. */
+static CornuStatus check_text(const CornuInput *input)
+{
+    char first[4] = "";
+    if (input->size < (int64_t)sizeof first) return CORNU_OK;
+    CORNU__TRY(cornu__input_read(input, 0, first, sizeof first));
+    if (memcmp(first, "PAR1", sizeof first)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FORMAT, "a Parquet file, expected CSV; cornu_parquet_dataset "
+                       "reads it");
+}
+
 static CornuStatus open_file(const CornuTableConfig *config, const char *name, CornuInput *input)
 {
     CORNU__TRY(cornu__fail_prefix(cornu__input_open_any(input, config->file), name));
+    const CornuStatus status = cornu__fail_prefix(check_text(input), name);
+    if (status) {
+        cornu__input_close(input);
+        return status;
+    }
     if (config->on_disk || input->size <= CORNU_MAX_TABLE_BYTES) return CORNU_OK;
     cornu__input_close(input);
     return cornu__fail(CORNU_ERR_FORMAT, "%s: is larger than %d bytes; .on_disk reads such a file",

@@ -297,6 +297,13 @@ check "an empty folder" refuses '--data empty: has no folders' evaluate a.safete
 check "folders without pictures" refuses 'hollow' evaluate a.safetensors --data hollow
 check "a column nobody knows" refuses 'kind' train three.json --data table.csv --target kinds $crossentropy
 check "no column" misused 'expected --target COLUMN' train three.json --data table.csv $crossentropy
+printf 'PAR1....PAR1' >table.parquet
+check "a Parquet file needs a library, or is damaged" refuses 'table.parquet: ' train three.json \
+    --data table.parquet --target kind $crossentropy
+check "whose target is named" misused 'expected --target COLUMN' train three.json \
+    --data table.parquet $crossentropy
+check "and which is no CSV" refuses 'table.parquet: a Parquet file, expected CSV' table \
+    table.parquet --target kind
 check "data twice" misused 'expected only one of them' evaluate three.json --data table.csv --x a.npy \
     $crossentropy
 check "flags that nothing reads" misused '--scale and --offset are for pictures alone' \

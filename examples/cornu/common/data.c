@@ -83,10 +83,12 @@ static CornuStatus check_flags(const Options *options, const DataFlags *flags)
         options->data && flags->x.count ? "--data and --x: expected only one of them"
         : !flags->x.count && (flags->y.count || flags->test_x.count || flags->test_y.count)
             ? "--y, --test-x and --test-y come with --x"
-        : flags->target && kind != DATA_TABLE ? "--target is for --data FILE.csv alone"
+        : flags->target && kind != DATA_TABLE && kind != DATA_PARQUET
+            ? "--target is for --data FILE.csv and FILE.parquet alone"
         : options->data_dir && kind != DATA_SET && options->data
             ? "--data-dir is for sets by their names alone"
-        : scaled && (kind == DATA_TABLE || kind == DATA_TEXT || kind == DATA_ARRAYS)
+        : scaled && (kind == DATA_TABLE || kind == DATA_PARQUET || kind == DATA_TEXT ||
+                     kind == DATA_ARRAYS)
             ? "--scale and --offset are for pictures alone"
         : flags->encoding && kind != DATA_TEXT && kind != DATA_SET && kind != DATA_SYNTHETIC
             ? "--encoding is for texts alone"
@@ -103,7 +105,7 @@ static CornuStatus load(Data *data, const Options *options, const DataFlags *fla
     if (!what)
         return cornu_error_set(CORNU_ERR_ARGUMENT,
                                "expected --x FILE%s, or --data with a set (mnist), "
-                               "a folder of pictures, a .csv, .npz or text file",
+                               "a folder of pictures, a .csv, .parquet, .npz or text file",
                                need == DATA_INPUTS ? "" : " and --y FILE");
     data->name = what;
     switch (data_kind(what)) {
@@ -111,6 +113,7 @@ static CornuStatus load(Data *data, const Options *options, const DataFlags *fla
     case DATA_SYNTHETIC: return data_from_set(data, options, flags, model);
     case DATA_PICTURES:  return data_from_folder(data, options, flags, model);
     case DATA_TABLE:     return data_from_table(data, options, flags, model, need);
+    case DATA_PARQUET:   return data_from_parquet(data, what, flags, need);
     case DATA_ARRAYS:    return data_from_archive(data, what, model, need);
     case DATA_TEXT:      return data_from_text(data, options, flags, model);
     case DATA_SETS:

@@ -6,6 +6,7 @@
  *     --data synthetic     digits or text drawn by code
  *     --data pictures/     a folder of pictures for each class
  *     --data FILE.csv      columns of numbers and words; --target COLUMN are the labels
+ *     --data FILE.parquet  columns of numbers, likewise
  *     --data FILE.npz      arrays x, y, or x_train, y_train, x_test, y_test, or of the names of the
  *                          model's inputs and outputs
  *     --data FILE          else text, for models of characters
@@ -38,14 +39,14 @@ extern const char *const data_encodings[];
 /* Of --data, for Program.data. */
 #define DATA_HELP \
     "mnist, fashion-mnist, shakespeare or synthetic; a folder of pictures for each class; a "      \
-    ".csv, .npz or text file"
+    ".csv, .parquet, .npz or text file"
 
 /* In a list of Option: what all commands have that take data, and those that train. */
 #define DATA_OPTIONS(flags)                                                                        \
     { "x", OPTION_TEXTS, &(flags).x, "FILE",                                                       \
       "an input's array, .npy, FILE.npz or FILE.npz:NAME; for several by order, or NAME=FILE", 0,  \
       0, NULL },                                                                                   \
-    { "target", OPTION_TEXT, &(flags).target, "COLUMN", "of a .csv file: what is predicted", 0, 0, \
+    { "target", OPTION_TEXT, &(flags).target, "COLUMN", "of a table: what is predicted", 0, 0, \
       NULL },                                                                                      \
     { "encoding", OPTION_CHOICE, &(flags).encoding, "NAME",                                       \
       "what a character of text is; default code-points", 0, 0, data_encodings },            \
@@ -122,7 +123,7 @@ typedef enum {
     DATA_SETS,       /* a folder of sets */
     DATA_PICTURES,   /* another folder with folders */
     DATA_EMPTY,      /* a folder without them */
-    DATA_TABLE, DATA_ARRAYS, DATA_TEXT,
+    DATA_TABLE, DATA_PARQUET, DATA_ARRAYS, DATA_TEXT,
     DATA_ABSENT      /* no such file */
 } DataKind;
 
@@ -140,13 +141,14 @@ bool data_is_published(const Options *options, const DataFlags *flags, bool text
 
 CornuTextEncoding data_encoding(const DataFlags *flags);
 
-/* ---- Its parts (data_kind.c, data_files.c, data_sets.c, data_labels.c) ---- */
+/* ---- Its parts (data_kind.c, data_files.c, data_parquet.c, data_sets.c, data_labels.c) ---- */
 
 CornuStatus data_from_arrays(Data *data, const DataFlags *flags, const CornuModel *model,
                              DataNeed need);
 CornuStatus data_from_archive(Data *data, const char *path, const CornuModel *model, DataNeed need);
 CornuStatus data_from_table(Data *data, const Options *options, const DataFlags *flags,
                             const CornuModel *model, DataNeed need);
+CornuStatus data_from_parquet(Data *data, const char *path, const DataFlags *flags, DataNeed need);
 CornuStatus data_from_set(Data *data, const Options *options, const DataFlags *flags,
                           const CornuModel *model);
 CornuStatus data_from_folder(Data *data, const Options *options, const DataFlags *flags,

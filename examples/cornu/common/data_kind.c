@@ -76,6 +76,7 @@ DataKind data_kind(const char *what)
     if (S_ISDIR(about.st_mode))
         return has_sets(what) ? DATA_SETS : has_folders(what) ? DATA_PICTURES : DATA_EMPTY;
     if (ends_with(what, ".csv")) return DATA_TABLE;
+    if (ends_with(what, ".parquet")) return DATA_PARQUET;
     return ends_with(what, ".npz") || ends_with(what, ".npy") ? DATA_ARRAYS : DATA_TEXT;
 }
 
