@@ -211,16 +211,21 @@ static CornuStatus inflate_member(Arrays *arrays, Column *column, const CornuZip
     return check_bytes(&column->npy, (int64_t)(size - header));
 }
 
-/* "x, y and 3 others" */
+/* "x, y and 3 others": arrays, whose members are x.npy and y.npy. */
 static void list_names(const CornuZip *zip, char *to, size_t size)
 {
+    enum { SHOWN = 8, LONGEST = 40 };
     const int count = cornu__zip_count(zip);
     size_t    used = 0;
     to[0] = '\0';
-    for (int i = 0; i < count && i < 8 && used < size; i++)
-        used += (size_t)snprintf(to + used, size - used, "%s%.40s", i ? ", " : "",
-                                 cornu__zip_name(zip, i));
-    if (count > 8 && used < size) snprintf(to + used, size - used, " and %d others", count - 8);
+    for (int i = 0; i < count && i < SHOWN && used < size; i++) {
+        const char *name = cornu__zip_name(zip, i), *suffix = strstr(name, ".npy");
+        const int   length = suffix && !suffix[4] && suffix - name < LONGEST ? (int)(suffix - name)
+                                                                            : LONGEST;
+        used += (size_t)snprintf(to + used, size - used, "%s%.*s", i ? ", " : "", length, name);
+    }
+    if (count > SHOWN && used < size)
+        snprintf(to + used, size - used, " and %d others", count - SHOWN);
 }
 
 /* The member of an array's name, or of the only array if it is NULL. */

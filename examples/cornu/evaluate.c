@@ -58,7 +58,7 @@ int command_evaluate(int argc, char **argv)
     CornuModel  *model = device ? objective_model(&objective, &options, &subject, device) : NULL;
     if (!status)
         status =
-            model ? data_load(&data, &options, &flags, model, DATA_ROWS) : cornu_error_status();
+            model ? data_load(&data, &options, &flags, model, DATA_LABELS) : cornu_error_status();
     if (!status)
         status = objective_logits(&objective, &options, model, device, data_test_x(&data));
     if (!status) status = evaluate(&options, model, &data);

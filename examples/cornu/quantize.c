@@ -74,28 +74,44 @@ static int64_t label_of(CornuArray labels, int64_t row)
                                                  : best_of(labels, row);
 }
 
-/* Percent of the rows whose class is the label's, or that of other predictions. */
-static double agreement(const Predictions *p, const CornuArray *labels, const Predictions *other)
+/* What all rows are, block by block. */
+typedef struct {
+    CornuModel     *model;
+    CornuInt8Model *small;
+    int             inputs;
+    bool            classified, labelled;
+    int64_t         rows, right, right_small, equal;   /* classes, of which the labels' */
+    int64_t         values;
+    double          distance, least, greatest;         /* of the first output; a sum */
+    double          seconds, seconds_small;
+} Comparison;
+
+static void count_classes(Comparison *all, const Predictions *real, const Predictions *integer,
+                          const CornuArray *labels)
 {
-    int64_t equal = 0;
-    for (int64_t row = 0; row < rows_of(p); row++)
-        equal += best_of(p->to[0], row) == (labels ? label_of(*labels, row)
-                                                   : best_of(other->to[0], row));
-    return 100.0 * (double)equal / (double)rows_of(p);
+    for (int64_t row = 0; row < rows_of(real); row++) {
+        const int64_t a = best_of(real->to[0], row), b = best_of(integer->to[0], row);
+        const int64_t label = labels ? label_of(*labels, row) : -1;
+        all->right += a == label;
+        all->right_small += b == label;
+        all->equal += a == b;
+    }
 }
 
-/* Of the first output: the mean distance, and the least and greatest value. */
-static double distance(const Predictions *a, const Predictions *b, double range[2])
+static void add_distances(Comparison *all, CornuArray real, CornuArray integer)
 {
-    const int64_t count = cornu_type_count(a->to[0].type);
-    double        sum = 0.0;
-    range[0] = INFINITY, range[1] = -INFINITY;
+    const int64_t count = cornu_type_count(real.type);
     for (int64_t i = 0; i < count; i++) {
-        const double value = cornu_array_get(a->to[0], i);
-        range[0] = fmin(range[0], value), range[1] = fmax(range[1], value);
-        sum += fabs(value - cornu_array_get(b->to[0], i));
+        const double value = cornu_array_get(real, i);
+        all->least = fmin(all->least, value), all->greatest = fmax(all->greatest, value);
+        all->distance += fabs(value - cornu_array_get(integer, i));
     }
-    return sum / (double)count;
+    all->values += count;
+}
+
+static double percent(int64_t count, const Comparison *all)
+{
+    return 100.0 * (double)count / (double)all->rows;
 }
 
 /* ---- The report ---- */
@@ -133,72 +149,99 @@ static CornuStatus print_cost(const Settings *settings, const CornuInt8Model *sm
     return status;
 }
 
-/* `labels` NULL: there are none of classes. */
-static void print_accuracy(const CornuModel *model, const CornuInt8Model *small,
-                           const Predictions *real, const Predictions *integer,
-                           const CornuArray *labels)
+static void print_accuracy(const Comparison *all)
 {
-    const long long before = 4 * (long long)cornu_model_parameters(model);
-    const long long after = (long long)cornu_int8_bytes(small);
-    double          range[2];
-    if (classifies(real) && labels) {
-        const double was = agreement(real, labels, NULL), is = agreement(integer, labels, NULL);
+    const long long before = 4 * (long long)cornu_model_parameters(all->model);
+    const long long after = (long long)cornu_int8_bytes(all->small);
+    if (all->labelled) {
+        const double was = percent(all->right, all), is = percent(all->right_small, all);
         printf("float:  accuracy %6.2f %%, %9lld bytes of weights\n", was, before);
         printf("int8:   accuracy %6.2f %%, %9lld bytes of weights; %+.2f points, %.2f %% of the "
-               "classes equal\n", is, after, is - was, agreement(integer, NULL, real));
+               "classes equal\n", is, after, is - was, percent(all->equal, all));
     } else {
         printf("float:  %9lld bytes of weights\nint8:   %9lld bytes of weights; ", before, after);
-        if (classifies(real))
-            printf("%.2f %% of the classes equal\n", agreement(integer, NULL, real));
-        else {
-            const double mean = distance(real, integer, range);
-            printf("%.3g from float's values in the mean, which are %.3g to %.3g\n", mean, range[0],
-                   range[1]);
-        }
+        if (all->classified)
+            printf("%.2f %% of the classes equal\n", percent(all->equal, all));
+        else
+            printf("%.3g from float's values in the mean, which are %.3g to %.3g\n",
+                   all->distance / (double)all->values, all->least, all->greatest);
     }
     printf("measured here: int8 %.0f rows/s, float %.0f rows/s\n",
-           (double)rows_of(integer) / integer->seconds, (double)rows_of(real) / real->seconds);
+           (double)all->rows / all->seconds_small, (double)all->rows / all->seconds);
 }
 
 /* ---- Quantizing ---- */
 
-static CornuStatus run_both(CornuModel *model, CornuInt8Model *small, const CornuArray *x,
-                            Predictions *real, Predictions *integer)
+static CornuStatus run_both(Comparison *all, const CornuArray *x, Predictions *real,
+                            Predictions *integer)
 {
-    CornuPredictConfig config = { .model = model, .batch_size = cornu_model_batch_size(model) > 0
-                                                                    ? 0 : 256,
-                                  .verbose = CORNU_SILENT };
-    CornuStatus status = make_predictions(real, model, x);
-    if (!status) status = make_predictions(integer, model, x);
+    CornuPredictConfig config = {
+        .model = all->model, .verbose = CORNU_SILENT,
+        .batch_size = cornu_model_batch_size(all->model) > 0 ? 0 : 256 };
+    CornuStatus status = make_predictions(real, all->model, x);
+    if (!status) status = make_predictions(integer, all->model, x);
     if (status) return status;
-    memcpy(config.xs, x, sizeof config.xs);
+    memcpy(config.xs, x, (size_t)all->inputs * sizeof *x);
     memcpy(config.tos, real->to, sizeof config.tos);
     const double start = clock_seconds();
     status = cornu_predict_from(&config);
     const double middle = clock_seconds();
     if (!status)
-        status = cornu_int8_predict_many(small, x, cornu_model_input_count(model), integer->to,
-                                         integer->count);
-    real->seconds = middle - start;
-    integer->seconds = clock_seconds() - middle;
+        status = cornu_int8_predict_many(all->small, x, all->inputs, integer->to, integer->count);
+    all->seconds += middle - start;
+    all->seconds_small += clock_seconds() - middle;
+    return status;
+}
+
+static CornuStatus compare_block(void *context, const CornuArray *arrays, int64_t first, bool *more)
+{
+    Comparison *all = context;
+    Predictions real = { .count = 0 }, integer = real;
+    CornuStatus status = run_both(all, arrays, &real, &integer);
+    (void)first, (void)more;
+    if (!status) {
+        all->classified = classifies(&real);
+        all->labelled &= all->classified;
+        if (all->classified)
+            count_classes(all, &real, &integer, all->labelled ? &arrays[all->inputs] : NULL);
+        else
+            add_distances(all, real.to[0], integer.to[0]);
+        all->rows += rows_of(&real);
+    }
+    free_predictions(&real);
+    free_predictions(&integer);
     return status;
 }
 
 static CornuStatus compare(const Options *options, const Settings *settings, CornuModel *model,
                            const Data *data, CornuInt8Model *small)
 {
-    const CornuArray *y = data_test_y(data);
-    Predictions       real = { .count = 0 }, integer = real;
-    CornuStatus       status = run_both(model, small, data_test_x(data), &real, &integer);
-    if (!status) print_accuracy(model, small, &real, &integer, y[0].data ? y : NULL);
+    CornuDataset *rows = data_rows(data);
+    Comparison    all = { .model = model, .small = small, .inputs = cornu_model_input_count(model),
+                          .least = INFINITY, .greatest = -INFINITY };
+    if (!rows) return cornu_error_status();
+    all.labelled = cornu_dataset_components(rows) > all.inputs;
+    CornuStatus status = data_rows_each(rows, data_rows_block(rows), compare_block, &all);
+    cornu_dataset_free(rows);
+    if (!status) print_accuracy(&all);
     if (!status) status = print_cost(settings, small);
     if (!status && options->save) {
         status = cornu_int8_save(small, options->save);
         if (!status) printf("saved %s\n", options->save);
     }
-    free_predictions(&real);
-    free_predictions(&integer);
     return status;
+}
+
+/* The first rows, which give the ranges. */
+static CornuStatus take_samples(const Settings *settings, const CornuModel *model, Data *data,
+                                CornuArray *x)
+{
+    CornuArray y[DATA_MOST];
+    if (data->rows)
+        return data_rows_first(data, data->rows, cornu_model_input_count(model), settings->samples,
+                               x, y);
+    memcpy(x, data->x, sizeof data->x);
+    return CORNU_OK;
 }
 
 static CornuStatus quantize(const Options *options, const Settings *settings, CornuModel *model,
@@ -210,7 +253,7 @@ static CornuStatus quantize(const Options *options, const Settings *settings, Co
     if (!status) status = cornu_compile(model, .device = device);
     CornuQuantizeConfig config = { .model = model, .samples = settings->samples,
                                    .threads = (int)options->threads };
-    memcpy(config.xs, data.x, sizeof config.xs);
+    if (!status) status = take_samples(settings, model, &data, config.xs);
     CornuInt8Model *small = status ? NULL : cornu_quantize_from(&config);
     if (!status)
         status = small ? compare(options, settings, model, &data, small) : cornu_error_status();

@@ -75,7 +75,7 @@ CornuStatus train_own(Options *options, const TrainFlags *flags, const Subject *
         options->batch_size =
             objective_batch(options, model, reference ? reference->batch_size : 32);
     CornuStatus  status = model ? train_check_remat(flags, model) : cornu_error_status();
-    if (!status) status = data_load(&data, options, &flags->data, model, DATA_ROWS);
+    if (!status) status = data_load(&data, options, &flags->data, model, DATA_LABELS);
     if (!status) status = objective_logits(&objective, options, model, device, data.x);
     if (!status) status = train(options, flags, model, &data);
     cornu_model_free(model);

@@ -157,11 +157,12 @@ CornuStatus data_load(Data *data, const Options *options, const DataFlags *flags
         limit(data->test_x, DATA_MOST, options->limit);
         limit(data->test_y, DATA_MOST, options->limit);
     }
+    enum { LOOK = 256 };   /* rows, as many as a message or a look at them needs */
     const int inputs = cornu_model_input_count(model);
     if (!status && data->rows)
-        status = data_rows_sample(data, data->rows, inputs, data->x, data->y);
+        status = data_rows_first(data, data->rows, inputs, LOOK, data->x, data->y);
     if (!status && data->test_rows)
-        status = data_rows_sample(data, data->test_rows, inputs, data->test_x, data->test_y);
+        status = data_rows_first(data, data->test_rows, inputs, LOOK, data->test_x, data->test_y);
     if (!status && need != DATA_INPUTS) status = data_label_form(data, model);
     return status ? status : data_check(data, model, need);
 }

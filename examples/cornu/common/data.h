@@ -72,8 +72,9 @@ typedef struct {
     bool               random;         /* numbers without meaning: times count, scores do not */
     CornuArray         x[DATA_MOST], y[DATA_MOST];
     CornuArray         test_x[DATA_MOST], test_y[DATA_MOST];   /* .data NULL: there are none */
-    /* Rows that may stay in their files, with a component for each input and output, in place of
-     * the arrays, which have the first ones alone then; NULL: the arrays are all of them. */
+    /* Rows that may stay in their files, with a component for each input and each output that has
+     * labels, in place of the arrays, which have the first ones alone then; NULL: the arrays are
+     * all of them. */
     CornuDataset      *rows, *test_rows;
     int64_t            classes;        /* 0: unknown */
     const char *const *class_names;    /* or NULL */
@@ -91,8 +92,8 @@ typedef struct {
     int             owned_count;
 } Data;
 
-/* What is loaded: inputs alone; also labels; these, but rows may stay in their files. */
-typedef enum { DATA_INPUTS, DATA_LABELS, DATA_ROWS } DataNeed;
+/* What is loaded: inputs, and labels only where they are given; or also labels. */
+typedef enum { DATA_INPUTS, DATA_LABELS } DataNeed;
 
 /* Loads what --x or --data and --limit name, in the shapes of the model, which is built, and with
  * labels as its losses take them. Messages name both shapes, a label that is not a class, and the
@@ -163,9 +164,13 @@ int64_t data_count(const Data *data);
  * one, the rows as a data set: few of them in memory, many in the files. NULL with an error. */
 CornuDataset *data_rows_open(char *const *files, const char *const *usual, int count);
 
-/* Copies their first rows, as many as a message or a look at them needs, to x and y. */
-CornuStatus data_rows_sample(Data *data, CornuDataset *rows, int inputs, CornuArray *x,
-                             CornuArray *y);
+/* All rows of a test, else all of them, with a component for each input, and then for each output
+ * that has labels; a reference, which the caller frees. NULL with an error. */
+CornuDataset *data_rows(const Data *data);
+
+/* Copies the first `count` rows, or all of them, to x and y; what is there stays for data_free. */
+CornuStatus data_rows_first(Data *data, CornuDataset *rows, int inputs, int64_t count,
+                            CornuArray *x, CornuArray *y);
 
 /* Calls a function for blocks of `size` rows, each the arrays of the components from row `first`
  * on, until it sets *more to false. */

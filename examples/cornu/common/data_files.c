@@ -101,19 +101,20 @@ static CornuStatus find_files(const Side *side, const OptionTexts *given, char *
     return CORNU_OK;
 }
 
-/* The rows of both sides, which stay in their files. */
+/* The rows of both sides, which stay in their files; of y none if there are no labels. */
 static CornuStatus open_rows(const Side *x, const OptionTexts *given, const Side *y,
                              const OptionTexts *labels, CornuDataset **rows)
 {
     char       *files[2 * DATA_MOST] = { NULL };
     const char *usual[2 * DATA_MOST];
     if (find_files(x, given, files, usual) ||
-        find_files(y, labels, files + x->count, usual + x->count))
+        (labels && find_files(y, labels, files + x->count, usual + x->count)))
         return cornu_error_status();
-    *rows = data_rows_open(files, usual, x->count + y->count);
+    *rows = data_rows_open(files, usual, x->count + (labels ? y->count : 0));
     return *rows ? CORNU_OK : cornu_error_status();
 }
 
+/* Whole arrays, of any extents, which a function takes. */
 static CornuStatus load_side(Data *data, const Side *side, const OptionTexts *given, CornuArray *to)
 {
     char       *files[DATA_MOST] = { NULL };
@@ -136,23 +137,17 @@ CornuStatus data_from_arrays(Data *data, const DataFlags *flags, const CornuMode
     data->name = flags->x.text[0];
     data->labels = labels->text[0];
     snprintf(data->about, sizeof data->about, "%s", data->name);
-    if (need != DATA_ROWS && load_side(data, &x, &flags->x, data->x)) return cornu_error_status();
+    if (cornu_model_is_function(model)) return load_side(data, &x, &flags->x, data->x);
     if (need == DATA_INPUTS)
-        return flags->y.count ? load_side(data, &y, &flags->y, data->y) : CORNU_OK;
+        return open_rows(&x, &flags->x, &y, flags->y.count ? labels : NULL, &data->rows);
     if (!flags->y.count && !(flags->x.count == 1 && strstr(flags->x.text[0], ".npz")))
         return cornu_error_set(CORNU_ERR_ARGUMENT, "expected --y FILE, the labels of --x %s",
                                flags->x.text[0]);
     if (!flags->test_x.count != !flags->test_y.count)
         return options_refuse("--test-x and --test-y go together");
-    if (need == DATA_ROWS) {
-        if (open_rows(&x, &flags->x, &y, labels, &data->rows)) return cornu_error_status();
-        return !flags->test_x.count ? CORNU_OK : open_rows(&test_x, &flags->test_x, &test_y,
-                                                           &flags->test_y, &data->test_rows);
-    }
-    if (load_side(data, &y, labels, data->y)) return cornu_error_status();
-    if (!flags->test_x.count) return CORNU_OK;
-    return load_side(data, &test_x, &flags->test_x, data->test_x)
-               ? cornu_error_status() : load_side(data, &test_y, &flags->test_y, data->test_y);
+    if (open_rows(&x, &flags->x, &y, labels, &data->rows)) return cornu_error_status();
+    return !flags->test_x.count ? CORNU_OK : open_rows(&test_x, &flags->test_x, &test_y,
+                                                       &flags->test_y, &data->test_rows);
 }
 
 /* The array of the first of these names that the archive has. */

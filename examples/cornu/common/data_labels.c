@@ -155,6 +155,7 @@ static CornuStatus check_side(const Data *data, const CornuModel *model, const C
 typedef struct {
     const Data       *data;
     const CornuModel *model;
+    DataNeed          need;
 } Checked;
 
 static CornuStatus check_block(void *context, const CornuArray *arrays, int64_t first, bool *more)
@@ -162,7 +163,7 @@ static CornuStatus check_block(void *context, const CornuArray *arrays, int64_t 
     const Checked *checked = context;
     (void)more;
     return check_side(checked->data, checked->model, arrays,
-                      arrays + cornu_model_input_count(checked->model), DATA_ROWS, first);
+                      arrays + cornu_model_input_count(checked->model), checked->need, first);
 }
 
 /* All rows: of files, in a pass over them. */
@@ -170,7 +171,8 @@ static CornuStatus check_part(const Data *data, const CornuModel *model, CornuDa
                               const CornuArray *x, const CornuArray *y, DataNeed need)
 {
     if (!rows) return check_side(data, model, x, y, need, 0);
-    return data_rows_each(rows, data_rows_block(rows), check_block, &(Checked){ data, model });
+    return data_rows_each(rows, data_rows_block(rows), check_block,
+                          &(Checked){ data, model, need });
 }
 
 CornuStatus data_check(const Data *data, const CornuModel *model, DataNeed need)

@@ -92,36 +92,52 @@ int64_t data_rows_block(const CornuDataset *rows)
     return most < 1 ? 1 : most < count ? most : count < 1 ? 1 : count;
 }
 
+CornuDataset *data_rows(const Data *data)
+{
+    const CornuArray *x = data_test_x(data), *y = data_test_y(data);
+    CornuArray        arrays[2 * DATA_MOST];
+    int               count = 0;
+    if (data->test_rows || data->rows)
+        return cornu_dataset_retain(data->test_rows ? data->test_rows : data->rows);
+    for (int i = 0; i < DATA_MOST && x[i].data; i++) arrays[count++] = x[i];
+    for (int i = 0; i < DATA_MOST && y[i].data; i++) arrays[count++] = y[i];
+    return cornu_dataset_from_arrays(arrays, count);
+}
+
 typedef struct {
-    Data       *data;
-    int         inputs, outputs;
-    CornuArray *x, *y;
-} Sample;
+    CornuArray to[2 * DATA_MOST];
+    int        components;
+    int64_t    count;
+} First;
 
 static CornuStatus copy_first(void *context, const CornuArray *arrays, int64_t first, bool *more)
 {
-    Sample *sample = context;
-    (void)first;
-    *more = false;
-    for (int c = 0; c < sample->inputs + sample->outputs; c++) {
-        const size_t bytes = cornu_type_bytes(arrays[c].type);
-        void        *to = data_own(sample->data, bytes);
-        if (!to) return cornu_error_status();
-        memcpy(to, arrays[c].data, bytes);
-        *(c < sample->inputs ? &sample->x[c] : &sample->y[c - sample->inputs]) =
-            cornu_array_from(to, arrays[c].type);
+    First        *wanted = context;
+    const int64_t rows = arrays[0].type.shape.extent[0], left = wanted->count - first;
+    for (int c = 0; c < wanted->components; c++) {
+        const size_t each = cornu_type_bytes(arrays[c].type) / (size_t)rows;
+        memcpy((char *)wanted->to[c].data + (size_t)first * each, arrays[c].data,
+               (size_t)(rows < left ? rows : left) * each);
     }
+    *more = left > rows;
     return CORNU_OK;
 }
 
-CornuStatus data_rows_sample(Data *data, CornuDataset *rows, int inputs, CornuArray *x,
-                             CornuArray *y)
+CornuStatus data_rows_first(Data *data, CornuDataset *rows, int inputs, int64_t count,
+                            CornuArray *x, CornuArray *y)
 {
-    enum { SAMPLE = 256 };
-    const int     outputs = cornu_dataset_components(rows) - inputs;
-    const int64_t block = data_rows_block(rows);
-    Sample        sample = { data, inputs, outputs, x, y };
-    if (cornu_dataset_count(rows) > 0)
-        return data_rows_each(rows, block < SAMPLE ? block : SAMPLE, copy_first, &sample);
-    return cornu_error_set(CORNU_ERR_DATA, "%s: has no rows", data->name);
+    const int64_t all = cornu_dataset_count(rows), block = data_rows_block(rows);
+    First         wanted = { .components = cornu_dataset_components(rows),
+                             .count = count < all ? count : all };
+    if (all < 1) return cornu_error_set(CORNU_ERR_DATA, "%s: has no rows", data->name);
+    for (int c = 0; c < wanted.components; c++) {
+        CornuType type = cornu_dataset_type(rows, c);
+        for (int axis = type.shape.rank++; axis > 0; axis--)
+            type.shape.extent[axis] = type.shape.extent[axis - 1];
+        type.shape.extent[0] = wanted.count;
+        wanted.to[c] = cornu_array_from(data_own(data, cornu_type_bytes(type)), type);
+        if (!wanted.to[c].data) return cornu_error_status();
+        *(c < inputs ? &x[c] : &y[c - inputs]) = wanted.to[c];
+    }
+    return data_rows_each(rows, block < wanted.count ? block : wanted.count, copy_first, &wanted);
 }

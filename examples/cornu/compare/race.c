@@ -12,8 +12,7 @@ const char *race_name(const Race *race) { return race->own ? race->name : race->
 
 int64_t race_rows(const Race *race)
 {
-    return race->own ? race->own->x[0].type.shape.extent[0]
-                     : race->data->train_x.type.shape.extent[0];
+    return race->own ? data_count(race->own) : race->data->train_x.type.shape.extent[0];
 }
 
 const char *race_data(const Race *race) { return race->own ? race->own->name : race->data->name; }
@@ -40,7 +39,9 @@ CornuFitConfig race_fit(const Race *race, CornuModel *model)
 {
     CornuFitConfig fit = { .model = model, .batch_size = race->batch_size,
                            .steps_per_epoch = race->steps, .verbose = CORNU_SILENT };
-    if (race->own) {
+    if (race->own && race->own->rows) {
+        fit.data = race->own->rows;
+    } else if (race->own) {
         memcpy(fit.xs, race->own->x, sizeof fit.xs);
         memcpy(fit.ys, race->own->y, sizeof fit.ys);
     } else {
@@ -54,7 +55,9 @@ CornuFitConfig race_fit(const Race *race, CornuModel *model)
 static void validate(const Race *race, CornuFitConfig *fit)
 {
     CornuData *held_out = &fit->validation_data;
-    if (race->own) {
+    if (race->own && race->own->rows) {
+        held_out->data = race->own->test_rows;
+    } else if (race->own) {
         memcpy(held_out->xs, race->own->test_x, sizeof held_out->xs);
         memcpy(held_out->ys, race->own->test_y, sizeof held_out->ys);
     } else if (race->reference->validation_split > 0.0) {

@@ -4,20 +4,10 @@
 
 enum { MOST_BATCHES = 64, MOST_STAGES = 64 };
 
-/* As fit makes it, of the arrays' first rows, which are enough to time it. */
+/* As fit makes it, of the first rows, which are enough to time it. */
 static CornuDataset *make_batches(const Data *data, int64_t rows, uint64_t seed)
 {
-    CornuArray arrays[2 * DATA_MOST];
-    int        count = 0;
-    for (int k = 0; k < 2; k++) {
-        const CornuArray *some = k ? data->y : data->x;
-        for (int i = 0; i < DATA_MOST && some[i].data; i++) arrays[count++] = some[i];
-    }
-    for (int i = 0; i < count; i++) {
-        int64_t *extent = arrays[i].type.shape.extent;
-        if (extent[0] > MOST_BATCHES * rows) extent[0] = MOST_BATCHES * rows;
-    }
-    CornuDataset *dataset = cornu_dataset_from_arrays(arrays, count);
+    CornuDataset *dataset = cornu_dataset_take(data_rows(data), MOST_BATCHES * rows);
     return cornu_dataset_batch(cornu_dataset_shuffle(dataset, seed), rows, false);
 }
 
