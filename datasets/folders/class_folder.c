@@ -71,7 +71,8 @@ static CornuStatus check_config(const CornuFileKind *kind, const CornuClassFolde
                            config->subset == CORNU_SUBSET_ALL ? "is not given" : "is given");
     if ((unsigned)config->label_mode > CORNU_LABELS_BINARY ||
         (unsigned)config->subset > CORNU_SUBSET_VALIDATION)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .label_mode %d or .subset %d is not known",
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .label_mode %d or .subset %d is not known, "
+                           "expected CORNU_LABELS_INT to BINARY and CORNU_SUBSET_ALL to VALIDATION",
                            directory, (int)config->label_mode, (int)config->subset);
     return CORNU_OK;
 }

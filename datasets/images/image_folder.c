@@ -49,7 +49,8 @@ static CornuStatus check_config(const CornuImageFolderConfig *config)
     if ((unsigned)config->color_mode > CORNU_COLOR_RGBA ||
         (unsigned)config->interpolation > CORNU_IMAGE_NEAREST)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .color_mode %d or .interpolation %d is not "
-                           "known", directory, (int)config->color_mode,
+                           "known, expected CORNU_COLOR_RGB to RGBA and CORNU_IMAGE_BILINEAR or "
+                           "NEAREST", directory, (int)config->color_mode,
                            (int)config->interpolation);
     return CORNU_OK;
 }

@@ -51,8 +51,8 @@ static CornuStatus check_row(CornuFeatureRow *row, const char *name)
 {
     const CornuFeature *feature = &row->feature;
     if ((unsigned)feature->kind > CORNU_FEATURE_IMAGE)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .kind %d is not known", name,
-                           (int)feature->kind);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .kind %d is not known, expected "
+                           "CORNU_FEATURE_FIXED to IMAGE", name, (int)feature->kind);
     if (feature->sequence && feature->kind == CORNU_FEATURE_VAR)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .sequence with VAR; each step of a sequence "
                            "has as many numbers", name);

@@ -9,7 +9,8 @@ static CornuStatus check_bytes(const unsigned char *bytes, int64_t length)
 {
     int64_t stated;
     if (!cornu__record_head(bytes, &stated) || stated != length)
-        return cornu__fail(CORNU_ERR_FORMAT, "its length has changed");
+        return cornu__fail(CORNU_ERR_FORMAT, "its length is another one than when the file "
+                           "was opened");
     return cornu__record_check(bytes + CORNU__RECORD_HEAD, length);
 }
 

@@ -133,8 +133,8 @@ static CornuStatus check_characters(const char *given)
     size_t at = 0;
     for (; given[at] && at <= LONGEST; at++)
         if ((unsigned char)given[at] < ' ' || given[at] == 0x7F)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "the address has character %d, at byte %zu",
-                               given[at], at);
+            return cornu__fail(CORNU_ERR_ARGUMENT, "the address has character %d, at byte %zu, "
+                               "expected no control characters", given[at], at);
     if (at <= LONGEST) return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "the address has more than %d bytes", LONGEST);
 }

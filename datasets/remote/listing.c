@@ -26,7 +26,8 @@ static CornuStatus add_name(Listing *listing, const char *name)
 {
     if (fnmatch(listing->pattern, name, FNM_PATHNAME | FNM_PERIOD)) return CORNU_OK;
     if (listing->count == MOST_NAMES)
-        return cornu__fail(CORNU_ERR_DATA, "more than %d objects match", MOST_NAMES);
+        return cornu__fail(CORNU_ERR_DATA, "more than %d objects match, expected fewer: name "
+                           "a part of them", MOST_NAMES);
     return cornu__add_text(&listing->names, &listing->space, &listing->count, name);
 }
 

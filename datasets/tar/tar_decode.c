@@ -193,7 +193,7 @@ static CornuStatus decode_json(const unsigned char *bytes, size_t size, Numbers 
         status = cornu__feature_bytes(row, (const unsigned char *)json_string_value(value),
                                       json_string_length(value), numbers->to, used);
     } else if (!status) {
-        status = cornu__fail(CORNU_ERR_FORMAT, "is no string");
+        status = cornu__fail(CORNU_ERR_FORMAT, "is not a string, which .kind expects");
     }
     json_decref(whole);
     return status;

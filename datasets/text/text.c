@@ -211,8 +211,8 @@ static CornuTextData *parse(const char *bytes, size_t size, CornuTextEncoding en
                             const char *name, int64_t limit)
 {
     if ((unsigned)encoding > CORNU_TEXT_BYTES)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "text: encoding %d is not known",
-                                (int)encoding);
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "text: encoding %d is not known, expected "
+                                "CORNU_TEXT_CODE_POINTS, ALPHABET or BYTES", (int)encoding);
     if (size > MOST_BYTES)
         return cornu__fail_null(CORNU_ERR_FORMAT, "%s: has %zu bytes, expected at most %d", name,
                                 size, MOST_BYTES);

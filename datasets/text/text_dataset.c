@@ -83,8 +83,8 @@ static CornuStatus check_text_dataset(const CornuTextDatasetConfig *config, int6
     else if (config->sampling == CORNU_TEXT_CONTINUED)
         CORNU__TRY(check_positive("batch_size", config->batch_size));
     else if (config->sampling != CORNU_TEXT_BLOCKS)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "text: sampling %d is not known",
-                           (int)config->sampling);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "text: sampling %d is not known, expected "
+                           "CORNU_TEXT_BLOCKS, RANDOM or CONTINUED", (int)config->sampling);
     if (config->first < 0 || config->first > all || config->count < 0 ||
         config->count > all - config->first)
         return cornu__fail(CORNU_ERR_ARGUMENT, "text: tokens %lld to %lld were requested, expected "

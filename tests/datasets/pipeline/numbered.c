@@ -48,3 +48,13 @@ int numbered_labels(CornuDataset *dataset, int64_t epoch, int32_t *labels, int l
     cornu_iterator_free(iterator);
     return count;
 }
+
+CornuStatus numbered_add(void *context, CornuSample sample, const CornuArray *in,
+                         const CornuArray *out)
+{
+    ++*(int *)context;
+    assert_true(cornu_type_equal(in[0].type, cornu_type(CORNU_U8, NUMBERED_WIDTH)));
+    *(float *)out[0].data = (float)(*(const int32_t *)in[1].data + 100 * sample.epoch +
+                                    1000 * sample.index);
+    return CORNU_OK;
+}

@@ -13,4 +13,8 @@ CornuDataset *numbered_rows(void);
  * data set; returns the number of labels. */
 int numbered_labels(CornuDataset *dataset, int64_t epoch, int32_t *labels, int limit);
 
+/* A map of them: y + 100 epoch + 1000 index, as f32; counts its calls in the int of its context. */
+CornuStatus numbered_add(void *context, CornuSample sample, const CornuArray *in,
+                         const CornuArray *out);
+
 #endif

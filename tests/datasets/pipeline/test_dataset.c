@@ -43,24 +43,13 @@ static void test_arrays_are_checked(void **state)
     cornu_dataset_free(empty);
 }
 
-/* y + 100 epoch + 1000 index, as f32, from both components. */
-static CornuStatus add(void *context, CornuSample sample, const CornuArray *in,
-                       const CornuArray *out)
-{
-    ++*(int *)context;
-    assert_true(cornu_type_equal(in[0].type, cornu_type(CORNU_U8, NUMBERED_WIDTH)));
-    *(float *)out[0].data = (float)(*(const int32_t *)in[1].data + 100 * sample.epoch +
-                                    1000 * sample.index);
-    return CORNU_OK;
-}
-
 static void test_cache_runs_earlier_stages_once(void **state)
 {
     (void)state;
     int           calls = 0;
     CornuType     type = cornu_scalar(CORNU_F32);
     CornuDataset *cached = cornu_dataset_cache(
-        cornu_dataset_map(numbered_rows(), add, &calls, &type, 1));
+        cornu_dataset_map(numbered_rows(), numbered_add, &calls, &type, 1));
     assert_int_equal(calls, NUMBERED_ROWS);
     CornuIterator    *iterator = cornu_iterator_begin(cached, 9);
     const CornuBatch *batch;

@@ -142,23 +142,12 @@ static void test_take_skip_and_repeat_rename_indices(void **state)
     assert_memory_equal(labels, pass, sizeof pass);
 }
 
-/* y + 100 epoch + 1000 index, as f32, from both components. */
-static CornuStatus add(void *context, CornuSample sample, const CornuArray *in,
-                       const CornuArray *out)
-{
-    ++*(int *)context;
-    assert_true(cornu_type_equal(in[0].type, cornu_type(CORNU_U8, NUMBERED_WIDTH)));
-    *(float *)out[0].data = (float)(*(const int32_t *)in[1].data + 100 * sample.epoch +
-                                    1000 * sample.index);
-    return CORNU_OK;
-}
-
 static void test_map_makes_new_components(void **state)
 {
     (void)state;
     int           calls = 0;
     CornuType     type = cornu_scalar(CORNU_F32);
-    CornuDataset *mapped = cornu_dataset_map(numbered_rows(), add, &calls, &type, 1);
+    CornuDataset *mapped = cornu_dataset_map(numbered_rows(), numbered_add, &calls, &type, 1);
     assert_int_equal(cornu_dataset_components(mapped), 1);
     assert_true(cornu_type_equal(cornu_dataset_type(mapped, 0), type));
     mapped = cornu_dataset_batch(cornu_dataset_skip(mapped, 20), 2, false);

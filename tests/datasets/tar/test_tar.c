@@ -145,7 +145,7 @@ static void other_contents(void **state)
         { { "json:box.tags", .dtype = CORNU_I32 }, CORNU_ERR_FORMAT, "has 2 values, expected 1" },
         { { "json:box.w", .dtype = CORNU_I32 }, CORNU_ERR_FORMAT, "expected a whole number" },
         { { "json:box", CORNU_FEATURE_BYTES, .shape = { 1, { 4 } } }, CORNU_ERR_FORMAT,
-          "is no string" },
+          "is not a string" },
         { { "cls", .dtype = CORNU_U8 }, CORNU_ERR_VALUE, "" },
         { { "txt", CORNU_FEATURE_BYTES, .shape = { 1, { 4 } } }, CORNU_ERR_FORMAT,
           "expected at most 4; .truncate" },
