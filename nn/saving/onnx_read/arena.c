@@ -5,13 +5,21 @@
 
 #include "../../../device/memory_internal.h"
 
-enum { BLOCK = 1 << 16, ALIGN = 16, USUAL = 1 << 30 };
+/* A block is as large as all before it together: a layer keeps its own few hundred bytes, a file
+ * megabytes. */
+enum { LEAST_BLOCK = 1 << 9, MOST_BLOCK = 1 << 16, ALIGN = 16, USUAL = 1 << 30 };
 
 struct CornuArenaBlock {
     CornuArenaBlock *next;
     size_t           used, size;
     _Alignas(ALIGN) unsigned char bytes[];
 };
+
+static size_t next_block(const CornuArena *arena)
+{
+    if (arena->taken < LEAST_BLOCK) return LEAST_BLOCK;
+    return arena->taken < MOST_BLOCK ? arena->taken : MOST_BLOCK;
+}
 
 void *cornu__arena_take(CornuArena *arena, size_t count, size_t size)
 {
@@ -28,13 +36,14 @@ void *cornu__arena_take(CornuArena *arena, size_t count, size_t size)
     }
     CornuArenaBlock *block = arena->blocks;
     if (!block || bytes > block->size - block->used) {
-        const size_t space = bytes > BLOCK / 4 ? bytes : BLOCK;
+        const bool   large = bytes > next_block(arena) / 4;
+        const size_t space = large ? bytes : next_block(arena);
         CornuArenaBlock *made = cornu__allocate(1, sizeof *made + space);
         if (!made) return NULL;
         made->size = space;
         /* A large piece has a block of its own, behind the one that still has room. */
-        made->next = block && space != BLOCK ? block->next : block;
-        if (block && space != BLOCK) block->next = made;
+        made->next = block && large ? block->next : block;
+        if (block && large) block->next = made;
         else arena->blocks = made;
         block = made;
     }
