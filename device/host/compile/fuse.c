@@ -133,7 +133,7 @@ static CornuStatus add_pack(CornuFuser *f, int op, int position, CornuValue *in,
     CornuValue       *operand = &in[at];
     const CornuOpCall call = cornu_program_call(f->program, made, types);
     const CornuType   out_type = cornu_program_type(f->program, made->out_first);
-    const CornuQuery  q = { &call, &out_type, cornu__machine(f->plan->host), NULL };
+    const CornuQuery  q = { &call, &out_type, cornu__machine(f->plan->host), NULL, 0 };
     const int64_t     bytes = (int64_t)kernel->pack_bytes(&q);
     if (bytes == 0 ||
         (kernel->packs_itself && !is_fixed(f, *operand) && kernel->packs_itself(&q)))

@@ -72,7 +72,7 @@ static size_t scratch_of(const CornuPlan *plan, const CornuPlanStep *step)
         if (!step->kernel->scratch) return 0;
         call = cornu__plan_call(plan, step, types, &out_type);
         return step->kernel->scratch(&(CornuQuery){
-            &call, out_type, machine, cornu__plan_pool(plan, step, pool_types, &pool) });
+            &call, out_type, machine, cornu__plan_pool(plan, step, pool_types, &pool), 0 });
     case CORNU_STEP_REFERENCE:
         call = cornu__plan_call(plan, step, types, &out_type);
         return (size_t)cornu__reference_scratch(&call, out_type) * sizeof(double);

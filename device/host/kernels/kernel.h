@@ -104,6 +104,8 @@ typedef struct {
     const CornuType   *out_type;
     CornuMachine       machine;
     const CornuOpCall *pool;   /* NULL, or what the op is to be joined with: CornuKernelCall */
+    unsigned           fixed;  /* bit i: operand i is the same in every run, so that packing it
+                                  costs nothing. Only `declines` may depend on it. */
 } CornuQuery;
 
 /* Why a kernel does not take a call. */
@@ -217,7 +219,7 @@ static inline CornuQuery cornu__query_of(const CornuKernelCall *call)
 {
     return (CornuQuery){ &call->op, call->out_type,
                          { cornu__threads_count(call->threads), call->multiplier, call->shards },
-                         call->pool };
+                         call->pool, 0 };
 }
 
 #endif

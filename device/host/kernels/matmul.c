@@ -44,6 +44,7 @@
 
 #include "../../inference_internal.h"
 #include "../isa/transpose.h"
+#include "../machine/cpu.h"
 #include "../machine/prefetch.h"
 #include "kernels.h"
 #include "matmul_internal.h"
@@ -345,6 +346,16 @@ static void request_term(const CornuMatmul *p, const CornuBlock *b, int64_t m, i
             cornu__prefetch(term + cornu__result_number(p, b->matrix, row, first), at);
 }
 
+/* Whether tiles request what comes next: not where one alone reads a panel, as fast as it comes,
+ * from end to end, which the processor foresees; nor where two do and b is probably near. */
+static bool requests(const CornuMatmul *p, const CornuBlock *b)
+{
+    const int64_t rows = b->m_end - b->m;
+    const int64_t bytes = p->depth * p->padded * (int64_t)p->products->size;
+    return p->products->depth > 1 || rows > 2 * p->tile_rows ||
+           (rows > p->tile_rows && bytes > cornu__cpu()->l2 / 2);
+}
+
 /* A panel by all rows of the block. Meanwhile that stretch of the next panel is requested; where it
  * has several parts only the first, as requesting all is no faster. */
 static void multiply_panel(const CornuMatmul *p, const Common *s, CornuTile *tile, int64_t first)
@@ -357,7 +368,7 @@ static void multiply_panel(const CornuMatmul *p, const Common *s, CornuTile *til
     const int64_t size = tile->narrow ? sizeof(uint16_t) : sizeof(float);
     const float  *term = s->last ? p->call->epilogue->term : NULL;
     float        *sums = s->sums + first - b->first;
-    CornuAhead   *ahead = tile->ahead;
+    CornuAhead    none, *ahead = tile->ahead ? tile->ahead : &none;
     const CornuAheadRows then =
         share_of_next(p, &s->now, &s->next, (first - b->first) / cornu__panel_columns(p),
                       ceil_divide(b->end - b->first, cornu__panel_columns(p)));
@@ -387,6 +398,44 @@ static void multiply_panel(const CornuMatmul *p, const Common *s, CornuTile *til
     }
 }
 
+/* What is left of a tile's sums, which several panels at once have not made. */
+static void finish_panels(const CornuTile *tile, const CornuMatmul *p, int64_t columns)
+{
+    if (!tile->scale && !tile->term && !tile->relu) return;
+    p->products->finish(&(CornuFinish){
+        .y = tile->y, .rows = tile->rows, .columns = columns, .stride = tile->y_stride,
+        .term_stride = tile->y_stride, .scale = tile->scale, .shift = tile->shift,
+        .term = tile->term, .relu = tile->relu });
+}
+
+/* All rows of a block, which are few, by as many panels from column `first` on as there are, since
+ * one panel is too few sums to keep the processor busy. Returns the columns; 0: by one panel. */
+static int64_t multiply_panels(const CornuMatmul *p, const Common *s, const CornuTile *common,
+                               int64_t first)
+{
+    const CornuBlock *b = &s->now.b;
+    const int64_t     rows = b->m_end - b->m, width = cornu__panel_columns(p);
+    const int64_t     end = smaller(b->end, p->e.n);
+    const bool        can = p->products->panels && p->products->finish && p->how.passes == 1;
+    const int64_t     most = can ? p->products->tile_rows / larger(1, rows) : 0;
+    const int panels = (int)smaller(smaller(CORNU_MOST_PANELS, most), (end - first) / width);
+    if (panels < 2 || common->narrow) return 0;
+    const int64_t number = cornu__result_number(p, b->matrix, b->m, first);
+    CornuTile     tile = *common;
+    tile.rows = (int)rows;
+    tile.x = s->x;
+    tile.y = s->last ? (void *)cornu__result_at(p, b->matrix, b->m, first)
+                     : s->sums + first - b->first;
+    tile.bias = s->now.k > 0 ? s->sums + first - b->first : p->bias + first;
+    tile.ahead = NULL;
+    if (s->last && p->call->epilogue->term) tile.term = p->call->epilogue->term + number;
+    p->products->panels(&(CornuPanels){
+        .tile = tile, .panels = panels, .bias_next = width, .y_next = width,
+        .panel_next = width * panel_depth(p, s) });
+    finish_panels(&tile, p, panels * width);
+    return panels * width;
+}
+
 static void multiply_stretch(const CornuMatmul *p, const Common *s)
 {
     const CornuBlock    *b = &s->now.b;
@@ -398,7 +447,8 @@ static void multiply_stretch(const CornuMatmul *p, const Common *s)
     CornuAhead ahead;
     CornuTile  tile = { .x_stride = p->x_stride, .runs = runs, .run_count = p->how.passes,
                         .bias_stride = s->now.k > 0 ? s->stride : 0,
-                        .y_stride = s->last ? p->e.n : s->stride, .ahead = &ahead,
+                        .y_stride = s->last ? p->e.n : s->stride,
+                        .ahead = requests(p, b) ? &ahead : NULL,
                         .in_turns = p->in_turns, .x_far = p->square,
                         .relu = s->last && epilogue->activation == CORNU_OP_RELU,
                         .narrow = s->last && p->call->out_type->dtype == CORNU_BF16 };
@@ -409,6 +459,11 @@ static void multiply_stretch(const CornuMatmul *p, const Common *s)
         if (p->scales && s->last) {
             tile.scale = p->bias + p->padded + first;
             tile.shift = tile.scale + p->padded;
+        }
+        const int64_t columns = multiply_panels(p, s, &tile, first);
+        if (columns > 0) {
+            width = columns;
+            continue;
         }
         tile.vectors = (int)(width / p->products->lanes);
         tile.columns = (int)(s->last ? smaller(width, p->e.n - first) : width);

@@ -48,6 +48,7 @@ enum {
     SPLIT_TERMS = 512,   /* of a split's sums at least: writing and adding these costs */
     SPREAD = 1024,       /* bytes between rows, whose power of two is no greater: no more than four
                             of a tile's rows share a set of the first-level cache   */
+    SET_ROWS = 8,        /* of one tile, where a panel passes by, may share a set of that cache */
     FEW_TILES = 3,       /* that read a panel, which is not kept for them then      */
     FEW_PANELS = 4,      /* that are not worth copying rows for                     */
     LEAST_ROWS = 10,     /* of a tile that keeps AVX-512 busy; fewer rows are copied */
@@ -94,6 +95,14 @@ static int64_t equal_parts(int64_t k, int64_t most)
     return ceil_divide(ceil_divide(k, ceil_divide(k, most)), UNIT) * UNIT;
 }
 
+/* One tile of f32 high, so that panels are read once, by rows of a that stay in the second-level
+ * cache. */
+static bool is_low(const CornuMatmul *p)
+{
+    return is_f32(p) && !p->transposed && p->how.in_place && p->e.m <= p->products->tile_rows &&
+           p->e.m * p->e.k * (int64_t)p->products->size <= cornu__cpu()->l2 / 4;
+}
+
 /* K whole where a panel takes no more than four thirds of the first-level cache; or equal parts, of
  * which one takes two thirds, so that it stays there while rows of a pass by. */
 static int64_t square_stretch(const CornuMatmul *p, int64_t panel_row)
@@ -112,6 +121,7 @@ static int64_t stretch_of(const CornuMatmul *p)
     const int64_t size = p->how.parts * (int64_t)p->products->size;
     const int64_t panel = cornu__panel_columns(p) * size;
     if (p->square) return square_stretch(p, panel);
+    if (is_low(p)) return p->e.k;
     const int64_t rows = TILES * p->products->tile_rows * size;
     const int64_t part = cornu__cpu()->l2 / (is_tall(p) ? TALL_PANEL_PART : PANEL_PART);
     const int64_t most = larger(UNIT, part / panel / UNIT * UNIT);
@@ -293,7 +303,7 @@ void cornu__matmul_find_blocks(CornuMatmul *p, const CornuOpCall *op, const Corn
     const int64_t apart = p->e.k * (int64_t)p->products->size;   /* bytes between rows */
     p->stretch = stretch_of(p);
     p->copied = !p->how.in_place || p->turned || cornu__is_stretched(p) ||
-                (apart & -apart) > SPREAD;
+                ((apart & -apart) > SPREAD && !(is_low(p) && p->e.m <= SET_ROWS));
     p->x_stride = p->copied ? padded_row(p->stretch) : p->e.k;
     p->short_chunks = p->transposed && !p->summed && p->how.passes == 1 && is_f32(p);
     p->tile_rows = p->products->tile_rows;

@@ -48,6 +48,7 @@ static CornuDecline few_declines(const CornuQuery *q)
     if (how->transpose_a) return cornu__needs(false, "a that is not transposed");
     if (q->op->in[0].dtype != CORNU_F32 || q->machine.multiplier.bf16)
         return cornu__needs(false, "products of f32");
+    if (q->fixed & 2) return cornu__needs(false, "a b that is not the same in every run");
     const bool    by_avx2 = how->transpose_b && cornu__products()->lanes == CORNU_AVX2_LANES;
     const int64_t rows = cornu__matmul_extents(q->op, q->out_type).m;
     const int64_t least = by_avx2 ? CORNU_FEW_ROWS_AVX2 : CORNU_FEW_ROWS;

@@ -40,6 +40,15 @@ typedef struct {
     CornuQuery      query;
 } Question;
 
+/* Whether the value is made of one input, which is the same in every run. */
+static bool is_fixed(const CornuProgram *program, CornuValue value)
+{
+    const CornuProgramValue *v = &program->values[value];
+    while (v->op >= 0 && program->ops[v->op].in_count == 1)
+        v = &program->values[cornu_program_operands(program, &program->ops[v->op])[0]];
+    return v->op < 0 && v->fixed;
+}
+
 /* `wide`: with f32 for bf16 and f16. Only concat takes any number of operands; those beyond the
  * first are of the same kind. */
 static void ask(Question *q, const CornuHost *host, const CornuProgram *program,
@@ -50,9 +59,12 @@ static void ask(Question *q, const CornuHost *host, const CornuProgram *program,
     q->call = (CornuOpCall){ op->id, &q->attributes, op->in_count < most ? op->in_count : most,
                              q->in };
     if (pool) q->pool = cornu_program_call(program, pool, q->pool_in);
-    q->query = (CornuQuery){ &q->call, q->out, cornu__machine(host), pool ? &q->pool : NULL };
-    for (int i = 0; i < q->call.in_count; i++)
-        q->in[i] = cornu_program_type(program, cornu_program_operands(program, op)[i]);
+    q->query = (CornuQuery){ &q->call, q->out, cornu__machine(host), pool ? &q->pool : NULL, 0 };
+    for (int i = 0; i < q->call.in_count; i++) {
+        const CornuValue operand = cornu_program_operands(program, op)[i];
+        q->in[i] = cornu_program_type(program, operand);
+        if (i < CORNU_MAX_INPUTS && is_fixed(program, operand)) q->query.fixed |= 1u << i;
+    }
     for (int i = 0; i < op->out_count; i++)
         q->out[i] = cornu_program_type(program, op->out_first + i);
     for (int i = 0; wide && i < q->call.in_count; i++)

@@ -25,7 +25,7 @@ const CornuKernel *cornu__summed_kernel_for(const CornuHost *host, const CornuPr
     CornuType          types[CORNU_MAX_INPUTS];
     const CornuOpCall  call = cornu_program_call(program, op, types);
     const CornuType    out_type = cornu_program_type(program, value);
-    const CornuQuery   q = { &call, &out_type, cornu__machine(host), NULL };
+    const CornuQuery   q = { &call, &out_type, cornu__machine(host), NULL, 0 };
     return kernel->summed->declines(&q).needs ||
            !is_read_once(program, value) ? NULL : kernel->summed;
 }

@@ -68,7 +68,7 @@ static const CornuKernel *kernel_of(const CornuQuery *exchanged)
 static size_t scratch(const CornuQuery *q)
 {
     Exchanged        exchanged;
-    const CornuQuery inner = { &exchanged.op, &exchanged.out, q->machine, NULL };
+    const CornuQuery inner = { &exchanged.op, &exchanged.out, q->machine, NULL, 0 };
     exchange(q->op, q->out_type, &exchanged);
     return cornu__aligned(cornu_type_bytes(*q->out_type)) + kernel_of(&inner)->scratch(&inner);
 }

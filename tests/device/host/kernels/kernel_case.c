@@ -219,7 +219,7 @@ CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call,
                           const void *const *in, int threads)
 {
     const CornuQuery   q = { &call.op, call.out_type, { threads, tested_multiplier, 1 },
-                               call.pool };
+                               call.pool, 0 };
     const void        *operand[MOST_INPUTS] = { 0 }, *own[MOST_INPUTS] = { 0 };
     /* A pool's gradient has two operands where the op has one. */
     const int          packs = kernel->packs + (call.pool &&
@@ -256,7 +256,7 @@ bool case_accepts(const CornuKernel *kernel, const Case *c, const Case *pool)
 {
     const CornuOpCall  call = case_op(c), joined = pool ? case_op(pool) : call;
     const CornuQuery   q = { &call, c->out_type, { 1, tested_multiplier, 1 },
-                             pool ? &joined : NULL };
+                             pool ? &joined : NULL, 0 };
     const CornuKernel *const *last = cornu__host_kernels[c->id];
     while (last[1]) last++;
     return !cornu__kernel_declines(kernel, *last, &q).needs;
