@@ -49,8 +49,8 @@ class Predictor:
                 raise ValueError("the inputs are %s, %s are given"
                                  % (", ".join(self.input_names), ", ".join(sorted(x))))
             x = [x[name] for name in self.input_names]
-        xs = [np.asarray(v) for v in (x if isinstance(x, (list, tuple)) and
-                                      len(self.input_names) > 1 else [x])]
+        several = isinstance(x, (list, tuple)) and len(self.input_names) > 1
+        xs = [np.asarray(v) for v in x] if several else [np.asarray(x)]
         if len(xs) != len(self.input_names) or \
                 not self._function and any(v.ndim == 0 for v in xs):
             raise ValueError("%d arrays are given, expected %d with a row per sample"

@@ -1,6 +1,7 @@
 """NumPy arrays as the library's, which share their memory."""
 
 import ctypes
+import functools
 
 import numpy as np
 
@@ -21,6 +22,7 @@ _MAX_RANK = lib.constants["CORNU_MAX_RANK"]
 _EXACT = {np.dtype(name): number for name, number in _NUMBERS.items()
           if name not in ("bfloat16", "string")}
 _Array = lib.type("CornuArray")
+_BYTE = ctypes.c_char
 
 
 def shape_of(shape):
@@ -35,6 +37,26 @@ def row_bytes(array):
     size = {"string": ctypes.sizeof(ctypes.c_void_p), "bfloat16": 2}.get(name)
     return (size or np.dtype(name).itemsize) * int(np.prod(shape_of(array.type.shape)[1:],
                                                            dtype=np.int64))
+
+
+@functools.lru_cache(maxsize=1024)
+def _typed(dtype, shape):
+    """The bytes of a CornuArray without data: filling in its fields takes longer than a small
+    prediction."""
+    if len(shape) > _MAX_RANK:
+        raise ValueError("an array has %d axes, expected at most %d" % (len(shape), _MAX_RANK))
+    made = _Array()
+    made.type.dtype, made.type.shape.rank = dtype, len(shape)
+    made.type.shape.extent[:len(shape)] = shape
+    return bytes(made)
+
+
+def _address(values):
+    """Of an array's elements: by its buffer, the shortest way, if it has one that can be written
+    to, which those of no elements and of types that Python does not know have not."""
+    if values.flags.carray and values.size and values.dtype.kind in "fiub":
+        return ctypes.addressof(_BYTE.from_buffer(values))
+    return values.__array_interface__["data"][0]
 
 
 class Borrowed:
@@ -55,7 +77,7 @@ class Borrowed:
         if not (values.flags.c_contiguous and values.flags.aligned):
             values = np.require(values, requirements=["C", "A"])
         self._kept.append(values)
-        return self._made(number, values.shape, values.__array_interface__["data"][0])
+        return self._made(number, values.shape, _address(values))
 
     @staticmethod
     def _converted(values):
@@ -81,17 +103,14 @@ class Borrowed:
 
     @staticmethod
     def _made(dtype, shape, address):
-        if len(shape) > _MAX_RANK:
-            raise ValueError("an array has %d axes, expected at most %d" % (len(shape), _MAX_RANK))
-        made = _Array()
-        made.data, made.type.dtype = address, dtype
-        made.type.shape.rank = len(shape)
-        made.type.shape.extent[:len(shape)] = shape
+        made = _Array.from_buffer_copy(_typed(dtype, shape))
+        made.data = address
         return made
 
     def arrays(self, values):
         """Several of them, one after the other in memory; and the address of the first."""
-        made = (_Array * len(values))(*[self.array(v) for v in values])
+        made = self.array(values[0]) if len(values) == 1 else \
+            (_Array * len(values))(*[self.array(v) for v in values])
         self._kept.append(made)
         return ctypes.addressof(made)
 
