@@ -1,6 +1,7 @@
 /* Elementwise operators of numbers. Formulas: docs/Operators.md of ONNX. */
 #include "elementwise_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "../../../layers/activations.h"
@@ -134,11 +135,26 @@ CornuTensor *cornu__read_function_of(const CornuReadRow *row, CornuTensor *x,
     return !x ? NULL : row->rule == one ? row->one(x) : row->by(x, numbers);
 }
 
-/* min and max are attributes up to opset 10, then operands, which may be computed. */
+/* A bound of Clip: an attribute up to opset 10, then operand i. `usual` if it is absent; NaN if it
+ * is computed. */
+static double clip_bound(const CornuReadStep *step, int i, const char *name, double usual)
+{
+    if (step->run->opset < 11) return cornu__real(step, name, usual);
+    if (!cornu__given(step, i)) return usual;
+    const CornuArray known = step->in[i].known;
+    return known.data && cornu_type_count(known.type) == 1 ? cornu_array_get(known, 0) : NAN;
+}
+
+/* From 0 to a number it is what kernels make of their results: relu6, as files write it. */
 static CornuStatus read_clip(CornuReadStep *step)
 {
-    CornuTensor *x = cornu__operand_of(step, 0), *low = cornu__optional(step, 1);
-    CornuTensor *high = cornu__optional(step, 2);
+    CornuTensor *x = cornu__operand_of(step, 0);
+    const double least = clip_bound(step, 1, "min", -INFINITY);
+    const double most = clip_bound(step, 2, "max", INFINITY);
+    if (x && cornu_dtype_is_float(cornu__dtype_of(x)) && least == 0.0 && most > 0.0 &&
+        most < INFINITY)
+        return cornu__result(step, 0, cornu_op_bounded_relu(x, most));
+    CornuTensor *low = cornu__optional(step, 1), *high = cornu__optional(step, 2);
     if (step->run->opset < 11) {
         if (cornu__attribute(step, "min"))
             low = cornu_op_constant_like(x, cornu__real(step, "min", 0.0));
