@@ -5,6 +5,8 @@
 #
 #     tests/bench/peers/all.sh BENCH BUILD [CASES]
 #
+# Files of your own: FILES='a.onnx b.tflite' in the environment, which compare_files reads.
+#
 # CASES is NETWORK:BATCH,... for training steps; by default all that have a target. An hour or more
 # on two cores that have nothing else to do.
 set -e
@@ -45,3 +47,10 @@ echo "predictions beside ONNX Runtime"
 "$here/compare_onnxruntime" --bench "$bench" --python "$python"
 echo "models of 8 bits beside LiteRT and OpenVINO"
 "$here/compare_int8" --bench "$bench" --litert "$python" --openvino "$python"
+if [ -n "$FILES" ]; then
+    echo "your files beside ONNX Runtime, LiteRT and OpenVINO"
+    export CORNU_LIBRARY=${CORNU_LIBRARY:-$(realpath "$build/libcornu.so")}
+    # shellcheck disable=SC2086   # FILES is a list
+    PYTHONPATH=$here/../../../nn/python "$here/compare_files" --python "$python" --memory \
+        --json "$build/peers/files.json" $FILES
+fi

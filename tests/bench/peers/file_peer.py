@@ -2,10 +2,11 @@
 
     file_peer.py SIDE TASK
 
-TASK is JSON: path, batch, threads, high, shapes, and inputs as the side `inputs` answers them, which
-is a process of its own, so that reading them counts in no other's memory. Any other side writes a
-line of JSON: what the first prediction made and what memory it took, or `error`; then for each line
-of standard input, a number of seconds, a line with `ms`, the median processor time of a prediction.
+TASK is JSON: path, batch, threads, high, shapes, and inputs as the side `inputs` answers them,
+which is a process of its own, so that reading them counts in no other's memory. Any other side
+writes a line of JSON: what the first prediction made and what memory it took, or `error`; then for
+each line of standard input, a number of seconds, a line with `ms`, the median processor time of a
+prediction.
 """
 
 import json
