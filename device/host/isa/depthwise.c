@@ -101,13 +101,9 @@ INLINE void convolve_outputs(const CornuDepthwiseRun *run, const float *x, const
     }
 }
 
-/* Whether taps come in rows of so many, each a step of the outputs after the one before. */
 static bool has_rows(const CornuDepthwiseRun *run, int taps)
 {
-    if (run->tap_count % taps) return false;
-    for (int64_t t = 0; t < run->tap_count; t++)
-        if (t % taps && run->taps[t].x != run->taps[t - 1].x + run->x_step) return false;
-    return true;
+    return run->row_taps > 0 && run->row_taps % taps == 0;
 }
 
 /* All outputs but up to three; returns the first of these. */

@@ -13,10 +13,10 @@ typedef struct {
 } CornuDepthwiseTap;
 
 /* A run of outputs that meet the same taps: output j is C elements from y + j y_step on and reads
- * x + j x_step. */
+ * x + j x_step. Taps come in rows of row_taps, each x_step after the one before; 0: they do not. */
 typedef struct {
     const CornuDepthwiseTap *taps;
-    int64_t                  tap_count, outputs, channels;
+    int64_t                  tap_count, row_taps, outputs, channels;
     ptrdiff_t                x_step, y_step;
 } CornuDepthwiseRun;
 

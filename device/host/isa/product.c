@@ -247,6 +247,7 @@ INLINE Lanes finished(const CornuFinish *f, Lanes y, int64_t n, const float *ter
     if (f->scale) y = unfused(y * load_some(f->scale + n, count));
     if (f->shift) y += load_some(f->shift + n, count);
     if (term) y += load_some(term + n, count);
+    if (f->bound > 0.0f) y = min_of(all(f->bound), y);   /* y where that is NaN */
     return f->relu ? relu(y) : y;
 }
 

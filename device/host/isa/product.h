@@ -146,15 +146,16 @@ typedef struct {
                                        transposed */
 } CornuFewRows;
 
-/* y = y + bias, y = y scale, y = y + shift, y = y + term, each rounded, then max(y, 0) if `relu`;
- * bias, scale, shift and term NULL: none. Rows are `stride`, those of the term term_stride elements
- * apart. */
+/* y = y + bias, y = y scale, y = y + shift, y = y + term, each rounded, then max(y, 0) if `relu`
+ * and min(y, bound) unless that is 0; bias, scale, shift and term NULL: none. Rows are `stride`,
+ * those of the term term_stride elements apart. */
 typedef struct {
     float       *y;
     int64_t      rows, columns;
     ptrdiff_t    stride, term_stride;
     const float *bias, *scale, *shift, *term;
     bool         relu;
+    float        bound;
 } CornuFinish;
 
 typedef struct {

@@ -6,7 +6,8 @@
  *     tests/device/host/kernels/test_kernels.c compares them.
  * Source: own; oneDNN calls them post-ops.
  * Gain: a pass over the result less for each layer; gates, mnist_cnn at 1024, tpu, Zen 4: 1.3 ms a
- *     step before, none after.
+ *     step before, none after. A bound in the pass of the bias, not in one of its own by blocks, a
+ *     MobileNet in a .tflite file, Xeon (model 207), one thread: 16.2 ms, then 10.3.
  */
 #include <math.h>
 #include <string.h>
@@ -20,8 +21,7 @@
 static void activate(const CornuEpilogue *epilogue, float *y, int64_t count)
 {
     CornuVector *const loop = cornu__vectors()->class[CORNU_CLASS_F32]->op[epilogue->activation];
-    const double       number = epilogue->activation == CORNU_OP_BOUNDED_RELU
-                              ? epilogue->attributes.bound.bound : epilogue->attributes.alpha.alpha;
+    const double       number = epilogue->attributes.alpha.alpha;
     _Alignas(64) float block[CORNU_BLOCK];
     CornuVectorCall    call = { .out = { block }, .in = { block }, .attributes = &number };
     for (int64_t i = 0; i < count; i += CORNU_BLOCK) {
@@ -44,11 +44,14 @@ CornuEpilogue cornu__epilogue_after_tiles(const CornuEpilogue *e)
 void cornu__epilogue_apply(const CornuEpilogue *e, const CornuEpilogueRows *rows)
 {
     const int64_t     column = rows->first % rows->width;
+    const bool        bounded = e->activation == CORNU_OP_BOUNDED_RELU;
     const CornuFinish finish = {
         .y = rows->y, .rows = rows->rows, .columns = rows->columns, .stride = rows->stride,
         .term_stride = rows->width, .bias = e->bias ? (const float *)e->bias + column : NULL,
         .scale = e->scale ? e->scale + column : NULL, .shift = e->shift ? e->shift + column : NULL,
-        .term = e->term ? e->term + rows->first : NULL, .relu = e->activation == CORNU_OP_RELU,
+        .term = e->term ? e->term + rows->first : NULL,
+        .relu = e->activation == CORNU_OP_RELU || bounded,
+        .bound = bounded ? (float)e->attributes.bound.bound : 0.0f,
     };
     if (finish.bias || finish.scale || finish.shift || finish.term || finish.relu)
         cornu__products()->finish(&finish);

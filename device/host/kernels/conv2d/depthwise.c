@@ -7,20 +7,23 @@
  * Nine multiply-adds for each element read leave nothing to tile for: a register holds channels,
  * and some registers of sums are the next outputs of a row, or the taps of d_filter
  * (isa/depthwise.h). Taps on padding are left out. bf16 is widened an image at a time, in the
- * cache.
+ * cache. Where the rows of x that a row of outputs meets exceed the first-level cache, a block
+ * makes several rows, some channels after the others.
  *
  * The input gradient is the same walk over d_y, transposed. For d_filter the batch is cut into
  * chunks; each makes its own sum, and these are added in order.
  *
  * Reference: device/ops/conv2d.c; tests/device/host/kernels/test_kernels.c compares them.
  * Source: own.
- * Gain: not measured.
+ * Gain, Xeon (model 207), AVX-512, one thread, some channels after the others: 14 x 14 x 672 by
+ *     5 x 5 taps 0.23 ms, then 0.16.
  */
 #include <string.h>
 
 #include "../../../integer_internal.h"
 #include "../../../ops/window.h"
 #include "../../machine/bf16.h"
+#include "../../machine/cpu.h"
 #include "convolution.h"
 #include "../../isa/depthwise.h"
 #include "../kernels.h"
@@ -28,6 +31,9 @@
 
 enum {
     UNITS = 64,              /* cuts, where the shape allows       */
+    SLAB_ROWS = 8,           /* of a block that takes some channels after the others, */
+    PART_CHANNELS = 64,      /* at least so many of them, or a multiple               */
+    THREAD_SLABS = 2,        /* of a thread then, at least         */
     SUM_BYTES = 16 << 20     /* of all chunks' sums together       */
 };
 
@@ -42,9 +48,11 @@ typedef struct {
     CornuWalk              walk;
     bool                   wide_in, wide_out;   /* f32, not bf16 */
     int64_t                channels, taps, x_image, y_row, y_image, slabs, chunks;
+    int64_t                part, slab_rows;     /* channels at a time; rows of a slab at most */
     Columns               *columns;             /* at most one for each output of a row */
     int64_t                columns_count;
-    CornuDepthwiseTap     *tap;                 /* h w of them per thread */
+    CornuDepthwiseRun     *runs;                /* of a slab, per thread   */
+    CornuDepthwiseTap     *tap;                 /* h w of them for each    */
     float                 *x, *y;               /* of bf16, per thread: the operands' rows that a
                                                    block reads, and a row of y, or of d_filter all
                                                    of d_y */
@@ -78,6 +86,26 @@ static void find_columns(Depthwise *d)
             d->columns[d->columns_count++] = (Columns){ j, (width->ends[j] - j) / step };
 }
 
+/* How rows and channels are cut: rows alone, or where those of x that meet a row of outputs take
+ * more than half of the first-level cache, also channels, unless a row is then made something else.
+ */
+static void cut(Depthwise *d, const CornuQuery *q, bool by_filter)
+{
+    const CornuAxis *height = &d->walk.axis[0], *width = &d->walk.axis[1];
+    const int64_t    batch = larger(1, d->walk.batch), near = cornu__cpu()->l1d / 2;
+    const int64_t    each = 4 * larger(1, height->taps * width->in);   /* bytes of a channel */
+    const bool       whole = !d->wide_out || by_filter || each * d->channels <= near ||
+                             q->op->id != CORNU_OP_GROUPED_CONV2D;
+    const int64_t    most = larger(1, near / each / PART_CHANNELS) * PART_CHANNELS;
+    d->part = whole ? d->channels : most;
+    d->slabs = smaller(height->out, ceil_divide(UNITS, batch));
+    if (!whole)
+        d->slabs = smaller(height->out, larger(ceil_divide(height->out, SLAB_ROWS),
+                                               ceil_divide(THREAD_SLABS * q->machine.threads,
+                                                           batch)));
+    d->slab_rows = by_filter ? 1 : ceil_divide(height->out, larger(1, d->slabs));
+}
+
 /* Sizes, and the parts of the scratch memory. */
 static void lay_out(Depthwise *d, const CornuQuery *q, CornuScratch *scratch)
 {
@@ -93,13 +121,15 @@ static void lay_out(Depthwise *d, const CornuQuery *q, CornuScratch *scratch)
     d->x_image = height->in * width->in * C;
     d->y_row = width->out * C;
     d->y_image = height->out * d->y_row;
-    d->slabs = smaller(height->out, ceil_divide(UNITS, larger(1, d->walk.batch)));
+    cut(d, q, by_filter);
     d->chunks = smaller(d->walk.batch, SUM_BYTES / (4 * d->taps * C));
     d->chunks = larger(1, d->chunks);
     const int64_t x = d->wide_in ? 0 : d->x_image;
     const int64_t y = by_filter ? (d->wide_in ? 0 : d->y_image) : (d->wide_out ? 0 : d->y_row);
-    d->tap = cornu__take(scratch, (size_t)(threads * d->taps) * sizeof *d->tap);
     d->columns = cornu__take(scratch, (size_t)width->out * sizeof *d->columns);
+    const int64_t runs = threads * d->slab_rows * width->out;
+    d->runs = cornu__take(scratch, (size_t)runs * sizeof *d->runs);
+    d->tap = cornu__take(scratch, (size_t)(runs * d->taps) * sizeof *d->tap);
     void *met = cornu__take(scratch, cornu__walk_size(&d->walk));
     if (met) {
         cornu__walk_start(&d->walk, met);
@@ -119,25 +149,28 @@ static size_t depthwise_scratch(const CornuQuery *q)
     return scratch.bytes;
 }
 
-/* The outputs of row i in some columns. */
-static CornuDepthwiseRun run_of(const Depthwise *d, int64_t i, const Columns *columns, int thread)
+/* The outputs of row i in columns k, the run at number `at` of the thread's. */
+static CornuDepthwiseRun run_of(const Depthwise *d, int64_t i, int64_t k, int64_t at, int thread)
 {
     const CornuAxis   *height = &d->walk.axis[0], *width = &d->walk.axis[1];
     const int64_t      C = d->channels, row = width->in * C, filter_row = width->taps * C;
+    const Columns     *columns = &d->columns[k];
     const CornuMet     rows = height->met[i], met = width->met[columns->j];
-    CornuDepthwiseTap *taps = d->tap + thread * d->taps;
+    const int64_t      runs = d->slab_rows * width->out;
+    CornuDepthwiseTap *taps = d->tap + (thread * runs + at) * d->taps;
     CornuDepthwiseRun  run = {
         .taps = taps, .outputs = columns->outputs, .channels = C,
         .x_step = (width->transposed ? 1 : width->stride) * C,
         .y_step = cornu__axis_step(width) * C,
     };
+    if (width->row_step * C == run.x_step) run.row_taps = met.count;
     for (int64_t u = 0; u < rows.count; u++) {
-        const int64_t at = (rows.row + u * height->row_step) * row;
+        const int64_t from = (rows.row + u * height->row_step) * row;
         const int64_t filter = cornu__axis_tap(height, rows.slot + u * height->slot_step) *
                                filter_row;
         for (int64_t v = 0; v < met.count; v++)
             taps[run.tap_count++] = (CornuDepthwiseTap){
-                at + (met.row + v * width->row_step) * C,
+                from + (met.row + v * width->row_step) * C,
                 filter + cornu__axis_tap(width, met.slot + v * width->slot_step) * C,
             };
     }
@@ -157,6 +190,35 @@ static const float *rows_of(const Depthwise *d, int operand, int64_t image, int6
     return made;
 }
 
+/* What a row meets: its runs, and the channels from c on. */
+typedef struct {
+    const float             *x;
+    const CornuDepthwiseRun *runs;
+    int64_t                  c, channels;
+    int                      thread;
+} Part;
+
+static void convolve_row(const Depthwise *d, int64_t b, int64_t i, const Part *p)
+{
+    const int64_t C = d->channels, at = b * d->y_image + i * d->y_row;
+    CornuEpilogue epilogue = *d->call->epilogue;
+    float        *y = d->wide_out ? (float *)d->call->out[0] + at : d->y + p->thread * d->y_row;
+    if (epilogue.bias) epilogue.bias = d->bias;
+    for (int64_t k = 0; k < d->columns_count; k++) {
+        CornuDepthwiseRun run = p->runs[k];
+        run.channels = p->channels;
+        d->kernels->convolve(&run, p->x + p->c, d->filter + p->c,
+                             y + d->columns[k].j * C + p->c);
+    }
+    cornu__epilogue_apply(&epilogue, &(CornuEpilogueRows){
+        .y = y + p->c, .rows = d->walk.axis[1].out, .columns = p->channels, .stride = C,
+        .first = at + p->c, .width = C });
+    void *made = d->wide_out ? (void *)y : (uint16_t *)d->call->out[0] + at;
+    if (!d->wide_out) cornu__bf16()->narrow(y, d->y_row, made);
+    if (epilogue.gate)
+        cornu__epilogue_gate(&epilogue, d->call->out_type->dtype, at, d->y_row, made);
+}
+
 /* Some rows of one image. */
 static void convolve(void *context, int64_t block, int thread)
 {
@@ -165,26 +227,18 @@ static void convolve(void *context, int64_t block, int thread)
     const int64_t    b = block / d->slabs, slab = block % d->slabs, C = d->channels;
     const int64_t    i_begin = slab * height->out / d->slabs;
     const int64_t    i_end = (slab + 1) * height->out / d->slabs;
-    CornuEpilogue    epilogue = *d->call->epilogue;
-    if (epilogue.bias) epilogue.bias = d->bias;
     int64_t from, to;
     cornu__rows_met(height, i_begin, i_end, &from, &to);
     const float *x = rows_of(d, 0, d->x_image, b, width->in * C, from, to,
                              d->x + thread * d->x_image);
-    for (int64_t i = i_begin; i < i_end; i++) {
-        const int64_t at = b * d->y_image + i * d->y_row;
-        float        *y = d->wide_out ? (float *)d->call->out[0] + at : d->y + thread * d->y_row;
-        for (int64_t k = 0; k < d->columns_count; k++) {
-            const CornuDepthwiseRun run = run_of(d, i, &d->columns[k], thread);
-            d->kernels->convolve(&run, x, d->filter, y + d->columns[k].j * C);
-        }
-        cornu__epilogue_apply(&epilogue, &(CornuEpilogueRows){
-            .y = y, .rows = width->out, .columns = C, .stride = C, .first = at, .width = C });
-        void *made = d->wide_out ? (void *)y : (uint16_t *)d->call->out[0] + at;
-        if (!d->wide_out) cornu__bf16()->narrow(y, d->y_row, made);
-        if (epilogue.gate)
-            cornu__epilogue_gate(&epilogue, d->call->out_type->dtype, at, d->y_row, made);
-    }
+    CornuDepthwiseRun *runs = d->runs + thread * d->slab_rows * width->out;
+    for (int64_t i = i_begin, at = 0; i < i_end; i++)
+        for (int64_t k = 0; k < d->columns_count; k++, at++)
+            runs[at] = run_of(d, i, k, at, thread);
+    for (int64_t c = 0; c < C; c += d->part)
+        for (int64_t i = i_begin; i < i_end; i++)
+            convolve_row(d, b, i, &(Part){ x, runs + (i - i_begin) * d->columns_count, c,
+                                           smaller(d->part, C - c), thread });
 }
 
 static CornuStatus depthwise(const CornuKernelCall *call)
@@ -216,7 +270,7 @@ static void sum_chunk(void *context, int64_t chunk, int thread)
                                  d->y + thread * d->y_image);
         for (int64_t i = 0; i < height->out; i++)
             for (int64_t k = 0; k < d->columns_count; k++) {
-                const CornuDepthwiseRun run = run_of(d, i, &d->columns[k], thread);
+                const CornuDepthwiseRun run = run_of(d, i, k, 0, thread);
                 d->kernels->grad_filter(&run, x, y + i * d->y_row + d->columns[k].j * C, sums);
             }
     }
