@@ -30,6 +30,7 @@
 #   make check-keras-cases T=pooling  Keras' own tests of its layers; PYTHON=... has Keras, JAX, pytest
 #   make check-keras-applications ONLY='VGG16 Xception'   networks of keras.applications, beside Keras
 #   make check-keras-examples ONLY='generative_vae'   programs like Keras' examples, beside Keras
+#   make check-keras-program FILE=my.py   an unchanged program of Keras, beside Keras
 #   make bench-keras-applications     their times and memory, beside Keras on TensorFlow and JAX
 #   make bench-keras-programs         trainings as users write them, at their sizes, beside the same
 #   make bench-keras-examples         the programs of check-keras-examples: tracing, compiling, steps
@@ -221,6 +222,11 @@ check-keras-examples:
 	@CORNU_LIBRARY=$(abspath $(BUILD)/libcornu.so) PYTHONPATH=nn/python \
 	    $(PYTHON) tests/python/examples/compare.py $(ONLY)
 
+check-keras-program:
+	$(again) $(BUILD)/libcornu.so
+	@CORNU_LIBRARY=$(abspath $(BUILD)/libcornu.so) PYTHONPATH=nn/python \
+	    $(PYTHON) tests/python/examples/compare.py $(FILE)
+
 SIDES = cornu tensorflow jax
 bench-keras-applications:
 	$(again) $(BUILD)/libcornu.so
@@ -285,5 +291,6 @@ bench-peers: $(bench) $(BUILD)/libcornu.so
 .PHONY: test check test-programs emulated-tests check-isa check-arm64 check-training check-faults \
         check-mutants check-programs check-models check-processes check-processes-bits \
         check-kills check-tpu check-gpu check-keras-cases check-keras-random \
-        check-embedded check-keras-applications check-keras-examples check-onnx-nodes check-tflite bench bench-peers \
+        check-embedded check-keras-applications check-keras-examples check-keras-program check-onnx-nodes check-tflite \
+        bench bench-peers \
         bench-keras-applications bench-keras-programs bench-keras-examples check-serve check-int8

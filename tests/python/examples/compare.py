@@ -1,14 +1,18 @@
 """Runs each program below this folder with Keras and with Cornu, and compares what they report.
 
     python compare.py [NAME...]       CORNU_LIBRARY and PYTHONPATH as for any program of the package
+    python compare.py [--steps 3] [--trainings 1] [--backend jax|tensorflow] FILE.py [ARGUMENT...]
 
-A NAME is "vision/pointnet", or all of a section, "vision".
+A NAME is "vision/pointnet", or all of a section, "vision". A FILE is any program that imports
+keras, which stays unchanged: see unchanged.py. It runs twice in the current folder, each time until
+the steps of its first trainings are done; of these, their losses and metrics are compared.
 
 Prints a row for each, and how much of the list in published.txt that is. Exits with 1 if one does
 not agree that is in agreed.txt, else with 0, and with 77 where Keras, JAX or TensorFlow is not
 installed.
 """
 
+import argparse
 import contextlib
 import glob
 import io
@@ -18,6 +22,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tempfile
 import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -128,7 +133,79 @@ def agreed():
         return set(file.read().split())
 
 
+def backend_of(path):
+    """That which a program of Keras sets, or TensorFlow if it imports it, or JAX."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    given = re.findall(r"""KERAS_BACKEND["']\]\s*=\s*["'](jax|tensorflow)""", text)
+    return given[0] if given else "tensorflow" if "tensorflow" in text else "jax"
+
+
+def unchanged(which, folder, options, path, arguments):
+    """What a side of a program that is no one of ours reports."""
+    result = os.path.join(folder, which + ".json")
+    if os.path.exists(result):      # of a folder that is kept
+        os.remove(result)
+    environment = dict(os.environ, KERAS_BACKEND=options.backend or backend_of(path),
+                       PYTHONHASHSEED="0", JAX_PLATFORMS="cpu", CUDA_VISIBLE_DEVICES="",
+                       TF_CPP_MIN_LOG_LEVEL="3", MPLBACKEND="Agg", PYTHONDONTWRITEBYTECODE="1")
+    try:
+        with open(os.path.join(folder, which + ".txt"), "w", encoding="utf-8") as log:
+            ended = "ended with %d" % subprocess.run(
+                [sys.executable, "-W", "ignore", os.path.join(HERE, "unchanged.py"), which, folder,
+                 str(options.steps), str(options.trainings), path, *arguments], stdout=log,
+                stderr=log, stdin=subprocess.DEVNULL, env=environment, timeout=options.seconds,
+                check=False).returncode
+    except subprocess.TimeoutExpired:
+        ended = "took more than %d s" % options.seconds
+    try:
+        with open(result, encoding="utf-8") as file:
+            found = json.load(file)
+    except FileNotFoundError:
+        return {"error": "the process " + ended, "report": {}, "notes": []}
+    if not found["report"]:
+        found.setdefault("error", "no step was seen: see the functions in steps.py")
+    return found
+
+
+def compare_unchanged(options, path, arguments):
+    """Prints a row of a program of Keras; 0 if both sides agree."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = options.keep or folder
+        os.makedirs(folder, exist_ok=True)
+        theirs = unchanged("keras", folder, options, path, arguments)
+        ours = unchanged("cornu", folder, options, path, arguments)
+    name = os.path.splitext(os.path.basename(path))[0]
+    what, text = row(name, theirs, ours)
+    print("%-52s %-8s %s" % (name, what, re.sub(r"\s+", " ", text)[:240]), flush=True)
+    for label, values in theirs["report"].items():
+        mine = ours["report"].get(label, [])
+        print("  %-30s %s\n  %-30s %s" % (label, _shown(values), "", _shown(mine)))
+    for note in ours["notes"]:
+        print("  " + note)
+    return 0 if what == "agrees" else 1
+
+
+def _shown(values):
+    return " ".join("%.7g" % value for value in values)
+
+
 def main(names):
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--trainings", type=int, default=1)
+    parser.add_argument("--seconds", type=int, default=600, help="at most, for a side")
+    parser.add_argument("--backend", choices=["jax", "tensorflow"])
+    parser.add_argument("--keep", help="a folder for what each side prints and reports")
+    parser.add_argument("names", nargs=argparse.REMAINDER)
+    options = parser.parse_args(names)
+    names = options.names
+    if names and names[0].endswith(".py"):
+        return compare_unchanged(options, os.path.abspath(names[0]), names[1:])
+    return compare_ours(names)
+
+
+def compare_ours(names):
     for needed in ("keras", "jax", "tensorflow"):
         if subprocess.run([sys.executable, "-c", "import " + needed], stderr=subprocess.DEVNULL,
                           stdout=subprocess.DEVNULL, check=False).returncode:

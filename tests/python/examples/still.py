@@ -1,0 +1,163 @@
+"""Switches off what differs between two runs, or two packages, in a program of Keras:
+
+- rates of dropout and noise are 0, and layers that augment images change nothing
+- what keras.random and tf.random draw depends on the shape alone, and is the same in all rows
+- data stay in their order: fit, tf.data and keras.utils do not shuffle
+
+The same function does it for Keras and for this package, by public names.
+"""
+
+import functools
+import inspect
+import random
+import sys
+
+import numpy as np
+
+_RATES = {"Dropout": "rate", "SpatialDropout1D": "rate", "SpatialDropout2D": "rate",
+          "SpatialDropout3D": "rate", "AlphaDropout": "rate", "GaussianDropout": "rate",
+          "GaussianNoise": "stddev"}
+_OTHER_RATES = ("dropout", "recurrent_dropout")     # of cells, recurrent layers and attention
+
+
+def switch_off(package):
+    """Before the program runs."""
+    package.utils.set_random_seed(1)
+    _layers(package.layers)
+    _draws(package)
+    _data(package)
+    if "tensorflow" in sys.modules:
+        _tensorflow(sys.modules["tensorflow"])
+    random.seed(0)
+    np.random.seed(0)
+
+
+# ---- Layers ----
+
+def _layers(layers):
+    for name in dir(layers):
+        kind = getattr(layers, name)
+        if not inspect.isclass(kind):
+            continue
+        if name.startswith("Random"):
+            setattr(layers, name, _unchanging(layers, name))
+            continue
+        names = getattr(kind, "field_names", None) or \
+            [each for each in inspect.signature(kind.__init__).parameters if each != "self"]
+        rates = [each for each in (_RATES.get(name), *_OTHER_RATES) if each in names]
+        if rates:
+            kind.__init__ = _with_rates_of_zero(kind.__init__, rates, list(names))
+
+
+def _with_rates_of_zero(real, rates, names):
+    @functools.wraps(real)
+    def init(self, *args, **kwargs):
+        args = [0.0 if name in rates else value for name, value in zip(names, args)] + \
+            list(args[len(names):])
+        kwargs = {name: 0.0 if name in rates else value for name, value in kwargs.items()}
+        real(self, *args, **kwargs)
+    init.__signature__ = inspect.signature(real)    # which Keras' layers are made by
+    return init
+
+
+def _unchanging(layers, name):
+    """What stands for a layer that augments."""
+    def make(*args, **kwargs):
+        if name == "RandomCrop":
+            return layers.CenterCrop(*args[:2], **{key: kwargs[key] for key in ("height", "width")
+                                                   if key in kwargs})
+        return layers.Rescaling(1.0, name=kwargs.get("name"))
+    return make
+
+
+# ---- Draws ----
+
+def _row(shape, draw):
+    """Numbers for the axes but the first, of a shape that may be known in part: (tail, array)."""
+    shape = list(shape)
+    try:
+        tail = [int(extent) for extent in shape[1:]]
+    except TypeError:
+        tail = []
+    return draw(np.random.default_rng([len(shape), *tail]), tail)
+
+
+def _draws(package):
+    ops, draws = package.ops, package.random
+
+    def drawn(shape, draw, dtype):
+        if not hasattr(shape, "__len__"):
+            shape = (shape,)
+        value = np.asarray(_row(shape, draw))
+        return ops.add(ops.zeros(shape, dtype=dtype or value.dtype.name),
+                       value.astype(dtype or value.dtype))
+
+    def normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
+        made = drawn(shape, lambda rng, tail: rng.standard_normal(tail).astype("float32"), dtype)
+        return made * stddev + mean
+
+    def uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
+        if dtype is not None and "int" in str(dtype):
+            return randint(shape, minval, maxval, dtype)
+        made = drawn(shape, lambda rng, tail: rng.random(tail).astype("float32"), dtype)
+        return made * (maxval - minval) + minval
+
+    def randint(shape, minval, maxval, dtype="int32", seed=None):
+        made = drawn(shape, lambda rng, tail: rng.random(tail).astype("float32"), None)
+        return ops.cast(ops.floor(made * (maxval - minval)) + minval, dtype)
+
+    draws.normal = draws.truncated_normal = normal
+    draws.uniform, draws.randint = uniform, randint
+    draws.dropout = lambda inputs, rate, *_, **__: inputs
+    draws.shuffle = lambda x, *_, **__: x
+
+
+# ---- Data ----
+
+def _data(package):
+    utils = package.utils
+    for name in dir(utils):
+        function = getattr(utils, name)
+        if inspect.isfunction(function) and "shuffle" in inspect.signature(function).parameters:
+            setattr(utils, name, _without_shuffle(function))
+    kind = getattr(utils, "Dataset", None)
+    if kind is not None:
+        kind.shuffle = lambda self, *_, **__: self
+
+
+def _without_shuffle(function):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        given = inspect.signature(function).bind(*args, **kwargs)
+        given.arguments["shuffle"] = False
+        return function(*given.args, **given.kwargs)
+    return call
+
+
+def _tensorflow(tf):
+    tf.random.set_seed(0)
+    tf.data.Dataset.shuffle = lambda self, *_, **__: self
+    tf.nn.dropout = lambda x, *_, **__: x
+    tf.random.shuffle = lambda value, *_, **__: value
+    for name in dir(tf.image):
+        if name.startswith(("random_", "stateless_random_")) and not name.endswith("crop"):
+            setattr(tf.image, name, lambda image, *_, **__: image)
+
+    def drawn(shape, draw):
+        known = tf.get_static_value(shape, partial=True) if tf.is_tensor(shape) else shape
+        value = np.asarray(_row(known if known is not None else [None], draw), "float32")
+        return tf.zeros(shape) + value
+
+    def normal(shape, mean=0.0, stddev=1.0, dtype=tf.float32, seed=None, name=None):
+        made = drawn(shape, lambda rng, tail: rng.standard_normal(tail))
+        return tf.cast(made * stddev + mean, dtype)
+
+    def uniform(shape, minval=0, maxval=None, dtype=tf.float32, seed=None, name=None):
+        maxval = 1 if maxval is None else maxval
+        made = drawn(shape, lambda rng, tail: rng.random(tail)) * float(maxval - minval)
+        if "int" in tf.as_dtype(dtype).name:
+            made = tf.floor(made)
+        return tf.cast(made + float(minval), dtype)
+
+    tf.random.normal = tf.random.truncated_normal = normal
+    tf.random.uniform = uniform
