@@ -387,6 +387,22 @@ class Building(unittest.TestCase):
         model.trainable = True
         self.assertEqual(counts(), [8, 2, 4, 2])
 
+    def test_the_names_of_several_metrics_of_a_class(self):
+        class Own(cornu.metrics.Metric):
+            pass
+
+        class Area(cornu.metrics.AUC):
+            pass
+        cornu.utils.clear_session()
+        kinds = [cornu.metrics.Recall, cornu.metrics.AUC, Own, Area, cornu.metrics.Mean]
+        names = [kind().name for kind in kinds * 2]
+        self.assertEqual(names, ["recall", "auc", "own", "area", "mean",
+                                 "recall_1", "auc_1", "own_1", "area_1", "mean"])
+        x, y = np.eye(4, 3, dtype="float32"), np.array([0, 1, 1, 0])
+        model = cornu.Sequential([cornu.Input((3,)), cornu.layers.Dense(1, "sigmoid")])
+        model.compile("sgd", "binary_crossentropy", metrics=[cornu.metrics.Recall(), "accuracy"])
+        self.assertEqual(list(model.fit(x, y, verbose=0).history), ["accuracy", "loss", "recall_2"])
+
     def test_names_of_losses_and_metrics(self):
         for made, name in ((cornu.metrics.LogCoshError(), "logcosh"),
                            (cornu.metrics.MeanIoU(2), "mean_io_u"),

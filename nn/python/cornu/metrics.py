@@ -6,7 +6,7 @@ import json
 import numpy as np
 
 from ._tensors.calls import recording_of, update_metric
-from ._binding.described import Described, make_classes, snake_case
+from ._binding.described import Described, make_classes, snake_case, unique_name
 from ._tensors.functions import Deferred, Variable
 from ._binding.library import Owned, lib
 from ._tensors.operators import operate
@@ -15,6 +15,13 @@ from ._surface.missing import add_aliases, getter
 from ._surface.registry import add_functions, add_registry
 from ._tensors.values import Array, Value, current, to_array
 from .config import floatx
+
+
+# Those of whose names Keras makes a second one auc_1; others all have the name of their class.
+_NUMBERED = {"AUC", "BinaryIoU", "FalseNegatives", "FalsePositives", "IoU", "MeanIoU", "OneHotIoU",
+             "OneHotMeanIoU", "Precision", "PrecisionAtRecall", "Recall", "RecallAtPrecision",
+             "SensitivityAtSpecificity", "SpecificityAtSensitivity", "TrueNegatives",
+             "TruePositives"}
 
 
 class Metric(StatelessMetric, Described):
@@ -30,9 +37,11 @@ class Metric(StatelessMetric, Described):
             self._begin_own(*args, **kwargs)
         else:
             super().__init__(*args, **kwargs)
+            if self.class_name in _NUMBERED and self._config.get("name") is None:
+                self._config["name"] = unique_name(snake_case(type(self).__name__))
 
     def _begin_own(self, dtype=None, name=None):
-        self._config = {"name": name or snake_case(type(self).__name__)}
+        self._config = {"name": name or unique_name(snake_case(type(self).__name__))}
         self._dtype = getattr(dtype, "name", dtype)
 
     _dtype = None

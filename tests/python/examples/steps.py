@@ -93,7 +93,7 @@ class Record:
             self._depth += 1
             try:
                 made = real(layer, *args, **kwargs)
-                if self._first_use(layer) and self._is_known(made):
+                if hasattr(layer, "weights") and self._first_use(layer) and self._is_known(made):
                     made = real(layer, *args, **kwargs)
                 return made
             finally:

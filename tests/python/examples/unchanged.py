@@ -43,17 +43,21 @@ def where(error, path):
     return "line %s: %s: %s" % (lines[-1] if lines else "?", type(error).__name__, text)
 
 
-def imports_tensorflow(path):
+def import_mentioned(path):
+    """Imports JAX and TensorFlow, if the program does: Keras does before the generators of random
+    numbers are seeded, and JAX draws from NumPy's."""
     with open(path, encoding="utf-8") as file:
-        return "tensorflow" in file.read()
+        text = file.read()
+    for name in ("tensorflow", "jax"):
+        if name in text:
+            importlib.import_module(name)
 
 
 def main(side, folder, steps, trainings, path, arguments):
     import starts
     import still
     import steps as recorded
-    if imports_tensorflow(path):
-        import tensorflow       # pylint: disable=unused-import
+    import_mentioned(path)
     package = importlib.import_module(side)
     if side == "cornu":
         stand_in(package)
