@@ -47,9 +47,11 @@ void *cornu__resolve(const char *kind, const json_t *value)
 
 bool cornu__is_of_program(const json_t *value)
 {
-    const char *module = json_string_value(json_object_get(value, "module"));
-    return json_is_string(json_object_get(value, "registered_name")) && module &&
-           strcmp(module, "keras") && strncmp(module, "keras.", strlen("keras."));
+    const json_t *module = json_object_get(value, "module");
+    const char   *name = json_string_value(module);
+    if (!json_is_string(json_object_get(value, "registered_name"))) return false;
+    if (json_is_null(module)) return true;      /* Keras' form of "__main__" */
+    return name && strcmp(name, "keras") && strncmp(name, "keras.", strlen("keras."));
 }
 
 const char *cornu__record_name(const json_t *record)

@@ -2,6 +2,7 @@
 without them, in C, and in Keras."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -123,6 +124,16 @@ class Files(unittest.TestCase):
         self.assertEqual(set(histories[0]), {"loss", "error", "distance"})
         np.testing.assert_array_equal(model.get_weights()[0], loaded.get_weights()[0])
         self.assertEqual(abs(loaded.get_weights()[0]).max(), 0.5)      # bounded
+
+    def test_records_of_a_script(self):
+        """Keras writes null for the module __main__."""
+        text = model_of(cornu, self.named).to_json()
+        text, count = re.subn(r'"module": ?"%s"' % __name__, '"module": null', text)
+        self.assertGreater(count, 0)
+        made = cornu.models.model_from_json(text, custom_objects=self.named)
+        kernel = made.get_weights()[0]
+        np.testing.assert_array_equal(kernel, np.full((3, 2), 0.5))
+        self.assertAlmostEqual(float(made.losses[0]), 0.25 * np.sum(kernel ** 2), places=6)
 
     def test_registered_names(self):
         register = cornu.saving.register_keras_serializable("own_files")
