@@ -2,6 +2,7 @@
 
 import ctypes
 import functools
+import math
 
 import numpy as np
 
@@ -35,8 +36,8 @@ def row_bytes(array):
     """Bytes of a row of a CornuArray; of strings, of their pointers."""
     name = KERAS_NAMES[array.type.dtype]
     size = {"string": ctypes.sizeof(ctypes.c_void_p), "bfloat16": 2}.get(name)
-    return (size or np.dtype(name).itemsize) * int(np.prod(shape_of(array.type.shape)[1:],
-                                                           dtype=np.int64))
+    shape = array.type.shape
+    return (size or np.dtype(name).itemsize) * math.prod(shape.extent[1:shape.rank])
 
 
 @functools.lru_cache(maxsize=1024)

@@ -99,7 +99,7 @@ class Model(Trained, Configured, Weighted):
         self._again = None      # those of compile, where copies need them
         self._compiling = None  # the arguments of compile, before a subclass becomes a model
         self.optimizer, self._compiled, self._stopping, self.history = None, None, False, None
-        self._predicts, self._output_shapes, self._device = False, None, None
+        self._predicts, self._output_types, self._device = False, None, None
         self._input_shapes = None
         self._shared = None     # the device of another model with the same weights
         self._placed, self._eager = None, {}     # of calls on arrays
@@ -208,7 +208,7 @@ class Model(Trained, Configured, Weighted):
         """The data, by whose shapes a subclass becomes a model."""
         if self._renewed is not None:
             inputs, self._renewed = self._renewed, None
-            self._eager, self._predicts, self._output_shapes = {}, False, None
+            self._eager, self._predicts, self._output_types = {}, False, None
             self._make_from(inputs)
             if self._compiled:
                 self._compile(self._compiled, self._device, self._own_step)
@@ -666,7 +666,7 @@ class Sequential(Model):
             layer._calls += 1
         lib.cornu_model_add(pointer, address)
         self._added = [*self._added, layer]
-        self._output_shapes = None
+        self._output_types = None
         by_address[address] = layer
         layer._model = layer._model or weakref.ref(self._owned.counted)
         if getattr(layer, "_after", None) is not None:

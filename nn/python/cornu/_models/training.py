@@ -382,7 +382,7 @@ class Trained(Stepped):
         shown = [(i, lib.cornu_model_metric_name(self.pointer, i))
                  for i in range(lib.cornu_model_metric_count(self.pointer))
                  if lib.cornu_model_metric_shown(self.pointer, i, training)]
-        if self._own_step is not None:
+        if self._own_step is not None and len(shown) > 1:
             known = self._metric_order()
             shown.sort(key=lambda log: (known.index(log[1]) if log[1] in known else len(known),
                                         log[1]))
@@ -419,12 +419,16 @@ class Trained(Stepped):
 
     # ---- Prediction ----
 
+    def _known_outputs(self):
+        """(shape of a row, dtype) of each."""
+        if self._output_types is None:
+            self._output_types = [(t.shape[1:], t.dtype) for t in self.outputs]
+        return self._output_types
+
     def _outputs_for(self, xs, rows):
         """Arrays for the predictions of `rows` rows, of which xs are the first; of a function, of
         all."""
-        if self._output_shapes is None:
-            self._output_shapes = [t.shape[1:] for t in self.outputs]
-        shapes = self._output_shapes
+        shapes = [shape for shape, _ in self._known_outputs()]
         if self.is_function or any(None in shape for shape in shapes):
             lent = Borrowed()
             types = (lib.type("CornuType") * len(shapes))()
@@ -437,7 +441,7 @@ class Trained(Stepped):
     def _returned(self, outputs):
         """In the form of the outputs; whole numbers as such."""
         outputs = [made if "float" in kind else made.astype(kind)
-                   for made, kind in zip(outputs, [t.dtype for t in self.outputs])]
+                   for made, (_, kind) in zip(outputs, self._known_outputs())]
         return self._formed(outputs[0] if len(outputs) == 1 else outputs)
 
     def predict(self, x, batch_size: int = None, verbose="auto", steps: int = None,

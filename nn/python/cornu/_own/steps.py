@@ -3,6 +3,7 @@ for each type of the data, to record what fit, evaluate and predict run."""
 
 import contextlib
 import ctypes
+import functools
 import inspect
 import weakref
 
@@ -439,19 +440,22 @@ class Stepped:
         return found
 
     def _attribute_metrics(self):
-        from ..metrics import Metric
         found = []
         for value in vars(self).values():
-            for each in value if isinstance(value, (list, tuple)) else [value]:
-                if isinstance(each, Metric):
-                    found.append(each)
+            kind = _holds_metrics(type(value))
+            if kind is not None:
+                found += [value] if kind == "one" else \
+                    [each for each in value if _holds_metrics(type(each)) == "one"]
         return found
 
     def reset_own_metrics(self):
         """Of an own step, those that the library does not know."""
         if self._own_step is None:
             return
-        for metric in {id(m): m for m in [*self.metrics, *self._attribute_metrics()]}.values():
+        found = self.metrics
+        if type(self).metrics is not Stepped.metrics:       # which may leave some out
+            found = [*found, *self._attribute_metrics()]
+        for metric in {id(m): m for m in found}.values():
             metric.reset_state()
 
     def _overrides(self, *names):
@@ -467,6 +471,14 @@ class Stepped:
             return None
         return OwnStep(self, train or common, test or common, predict,
                        train and no_optimizer or own_optimizer)
+
+
+@functools.lru_cache(maxsize=1024)
+def _holds_metrics(kind):
+    """Of the type of an attribute: "one", a list, which may hold "several", or None."""
+    from ..metrics import Metric
+    return "one" if issubclass(kind, Metric) else \
+        "several" if issubclass(kind, (list, tuple)) else None
 
 
 def _rows(x):
