@@ -49,21 +49,22 @@ class Written:
         return False
 
     def _value(self, weight):
-        """Now, or, where it is not known while a step is traced, as it was made."""
-        value = weight._value
+        """Now, or, where it is not known while a step is traced, None: it is as it was made."""
         try:
-            if value is not None:
-                with self._outside():
-                    return np.array(value.numpy() if hasattr(value, "numpy") else value)
+            with self._outside():
+                value = weight._value
+                found = np.array(value.numpy() if hasattr(value, "numpy") else value)
+                return found if found.shape == tuple(weight.shape) else None
         except Exception:       # pylint: disable=broad-exception-caught
-            pass
-        return None
+            return None
 
     def finish(self):
         found = [(weight, self._made.get(id(weight), (None, None))[1] if value is None else value)
                  for weight, value in self._found]
         found = [(weight.path, value) for weight, value in found if value is not None]
-        np.savez(os.path.join(self._folder, "weights.npz"), *[value for _, value in found])
+        with open(os.path.join(self._folder, "weights.npy"), "wb") as file:
+            for _, value in found:
+                np.save(file, value)
         with open(os.path.join(self._folder, "weights.json"), "w", encoding="utf-8") as file:
             json.dump([path for path, _ in found], file)
 
@@ -85,8 +86,8 @@ class Given:
         self._seen, self.notes, self._set = {}, [], 0
         with open(os.path.join(folder, "weights.json"), encoding="utf-8") as file:
             paths = json.load(file)
-        values = np.load(os.path.join(folder, "weights.npz"))
-        self._left = [(path, values["arr_%d" % i]) for i, path in enumerate(paths)]
+        with open(os.path.join(folder, "weights.npy"), "rb") as file:
+            self._left = [(path, np.load(file)) for path in paths]
 
     def first_use(self, layer):
         """Whether weights of the layer have been set."""

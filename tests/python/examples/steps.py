@@ -43,8 +43,8 @@ class Record:
 
     # ---- Numbers ----
 
-    def note(self, name, value):
-        found = _number(value)
+    def note(self, name, value, summed=False):
+        found = _number(value, summed)
         if found is not None and len(self.report.setdefault(name, [])) < self._steps:
             self.report[name].append(found)
 
@@ -59,7 +59,7 @@ class Record:
         """Losses whose gradients were taken, which are known once these have been used."""
         held, self._held = self._held, []
         for value in held:
-            self.note("loss of a tape", value)
+            self.note("loss of a tape", value, summed=True)     # as its gradients are
 
     def step(self):
         """After each; raises Enough after the last."""
@@ -278,10 +278,11 @@ def _listed(callbacks):
         list(getattr(callbacks, "callbacks", [callbacks]))
 
 
-def _number(value):
-    """A scalar that is known, as a float; else None."""
+def _number(value, summed=False):
+    """A scalar that is known, or the sum of an array, as a float; else None."""
     try:
         array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+        array = array.sum() if summed else array
         return float(array.reshape(())) if array.size == 1 and array.dtype.kind in "fiub" else None
     except Exception:       # pylint: disable=broad-exception-caught
         return None         # what is traced
