@@ -71,7 +71,8 @@ class Unchanged(unittest.TestCase):
 
         rng = np.random.default_rng(3)
         x, y = rng.standard_normal((60, 4)).astype("float32"), rng.standard_normal((60, 2))
-        x = x + np.random.default_rng([2, 4]).standard_normal(4)    # of still.py
+        x = x + sum(np.random.default_rng(axis).standard_normal(count)      # of still.py
+                    for axis, count in ((0, 1), (1, 4)))
         losses = []
         for i in range(0, 36, 12):
             off = x[i:i + 12] @ kernel + bias - y[i:i + 12]

@@ -3,6 +3,8 @@
 - rates of dropout and noise are 0, and layers that augment images change nothing
 - what keras.random and tf.random draw depends on the shape alone, and is the same in all rows
 - data stay in their order: fit, tf.data and keras.utils do not shuffle
+- TensorFlow's sparse gradients, of embeddings, are made dense, as they are on other backends: Adam
+  and others of Keras square the parts of a row one by one
 
 The same function does it for Keras and for this package, by public names.
 """
@@ -28,6 +30,7 @@ def switch_off(package):
     _data(package)
     if "tensorflow" in sys.modules:
         _tensorflow(sys.modules["tensorflow"])
+        _dense_gradients(package.optimizers, sys.modules["tensorflow"])
     random.seed(0)
     np.random.seed(0)
 
@@ -72,39 +75,55 @@ def _unchanging(layers, name):
 
 # ---- Draws ----
 
-def _row(shape, draw):
-    """Numbers for the axes but the first, of a shape that may be known in part: (tail, array)."""
-    shape = list(shape)
-    try:
-        tail = [int(extent) for extent in shape[1:]]
-    except TypeError:
-        tail = []
-    return draw(np.random.default_rng([len(shape), *tail]), tail)
+_LONGEST = 65536    # of an axis whose extent is known when the program runs
+
+
+def _of_each_axis(shape, draw):
+    """Numbers for a shape, the same in all rows: sums of draw(generator, count) along the other
+    axes, of which each has its own. An extent may be a tensor."""
+    shape = list(shape) if hasattr(shape, "__len__") else [shape]
+    made = draw(np.random.default_rng(0), 1)[0]
+    for axis in range(1, len(shape)):
+        rng, extent = np.random.default_rng(axis), shape[axis]
+        try:
+            along = draw(rng, int(extent))
+        except TypeError:
+            import tensorflow
+            along = tensorflow.constant(draw(rng, _LONGEST))[:extent]
+        places = [1] * len(shape)
+        places[axis] = -1
+        made = made + (along.reshape(places) if isinstance(along, np.ndarray) else
+                       tensorflow.reshape(along, places))
+    return made
+
+
+def _normal(rng, count):
+    return rng.standard_normal(count).astype("float32")
+
+
+def _uniform(rng, count):
+    return rng.random(count).astype("float32")
 
 
 def _draws(package):
     ops, draws = package.ops, package.random
 
-    def drawn(shape, draw, dtype):
-        if not hasattr(shape, "__len__"):
-            shape = (shape,)
-        value = np.asarray(_row(shape, draw))
-        return ops.add(ops.zeros(shape, dtype=dtype or value.dtype.name),
-                       value.astype(dtype or value.dtype))
-
     def normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
-        made = drawn(shape, lambda rng, tail: rng.standard_normal(tail).astype("float32"), dtype)
-        return made * stddev + mean
+        return ops.zeros(shape, dtype=dtype) + _cast(_of_each_axis(shape, _normal) * stddev + mean,
+                                                     dtype)
 
     def uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
         if dtype is not None and "int" in str(dtype):
             return randint(shape, minval, maxval, dtype)
-        made = drawn(shape, lambda rng, tail: rng.random(tail).astype("float32"), dtype)
-        return made * (maxval - minval) + minval
+        made = _of_each_axis(shape, _uniform) % 1.0 * (maxval - minval) + minval
+        return ops.zeros(shape, dtype=dtype) + _cast(made, dtype)
 
     def randint(shape, minval, maxval, dtype="int32", seed=None):
-        made = drawn(shape, lambda rng, tail: rng.random(tail).astype("float32"), None)
-        return ops.cast(ops.floor(made * (maxval - minval)) + minval, dtype)
+        made = _of_each_axis(shape, _uniform) % 1.0 * (maxval - minval) + minval
+        return ops.cast(ops.zeros(shape) + ops.floor(made), dtype)
+
+    def _cast(made, dtype):
+        return ops.cast(made, dtype or "float32")
 
     draws.normal = draws.truncated_normal = normal
     draws.uniform, draws.randint = uniform, randint
@@ -134,6 +153,17 @@ def _without_shuffle(function):
     return call
 
 
+def _dense_gradients(optimizers, tf):
+    kind = next(base for base in optimizers.SGD.__mro__ if "apply" in vars(base))
+    real = kind.apply
+
+    @functools.wraps(real)
+    def apply(self, grads, *args, **kwargs):
+        return real(self, [tf.convert_to_tensor(g) if isinstance(g, tf.IndexedSlices) else g
+                           for g in grads], *args, **kwargs)
+    kind.apply = apply
+
+
 def _tensorflow(tf):
     tf.random.set_seed(0)
     tf.data.Dataset.shuffle = lambda self, *_, **__: self
@@ -143,21 +173,18 @@ def _tensorflow(tf):
         if name.startswith(("random_", "stateless_random_")) and not name.endswith("crop"):
             setattr(tf.image, name, lambda image, *_, **__: image)
 
-    def drawn(shape, draw):
-        known = tf.get_static_value(shape, partial=True) if tf.is_tensor(shape) else shape
-        value = np.asarray(_row(known if known is not None else [None], draw), "float32")
-        return tf.zeros(shape) + value
+    def extents(shape):
+        return tf.unstack(shape) if tf.is_tensor(shape) else shape
 
     def normal(shape, mean=0.0, stddev=1.0, dtype=tf.float32, seed=None, name=None):
-        made = drawn(shape, lambda rng, tail: rng.standard_normal(tail))
-        return tf.cast(made * stddev + mean, dtype)
+        made = _of_each_axis(extents(shape), _normal) * stddev + mean
+        return tf.cast(tf.zeros(shape) + made, dtype)
 
     def uniform(shape, minval=0, maxval=None, dtype=tf.float32, seed=None, name=None):
         maxval = 1 if maxval is None else maxval
-        made = drawn(shape, lambda rng, tail: rng.random(tail)) * float(maxval - minval)
-        if "int" in tf.as_dtype(dtype).name:
-            made = tf.floor(made)
-        return tf.cast(made + float(minval), dtype)
+        made = _of_each_axis(extents(shape), _uniform) % 1.0 * (maxval - minval) + minval
+        made = tf.zeros(shape) + made
+        return tf.cast(tf.floor(made) if tf.as_dtype(dtype).is_integer else made, dtype)
 
     tf.random.normal = tf.random.truncated_normal = normal
     tf.random.uniform = uniform
