@@ -24,8 +24,8 @@ class Enough(BaseException):
 class Record:
     """report: the numbers of each name, one for each step.
 
-    first_use(layer): called with each model, and layer outside of one, when it is called on data;
-    whether it has set weights, after which the call is made again.
+    first_use(layer): called with each model, and layer outside of one, when it is called on data,
+    or its weights are read; whether it has set weights, after which the call is made again.
     """
 
     def __init__(self, package, steps, trainings, first_use):
@@ -135,7 +135,8 @@ class Record:
         kind_with("fit").fit = watched_fit
         kind = kind_with("train_on_batch")
         kind.train_on_batch = self._watched_batch(kind.train_on_batch)
-        for name in ("evaluate", "predict", "test_on_batch", "predict_on_batch"):
+        for name in ("evaluate", "predict", "test_on_batch", "predict_on_batch", "get_weights",
+                     "save", "save_weights"):
             kind = kind_with(name)
             setattr(kind, name, self._watched_use(getattr(kind, name)))
 
@@ -155,6 +156,8 @@ class Record:
     def _watched_use(self, real):
         @functools.wraps(real)
         def use(model, *args, **kwargs):
+            if _calls_from_package(sys._getframe(1)):
+                return real(model, *args, **kwargs)
             if model.built:
                 self._first_use(model)
             made = real(model, *args, **kwargs)

@@ -31,8 +31,26 @@ def switch_off(package):
     if "tensorflow" in sys.modules:
         _tensorflow(sys.modules["tensorflow"])
         _dense_gradients(package.optimizers, sys.modules["tensorflow"])
+    _own_generator(package)
     random.seed(0)
     np.random.seed(0)
+
+
+class _Generator(random.Random):
+    """A package's own in place of Python's, which it may seed."""
+
+    def seed(self, *given):
+        super().seed(*given)
+        random.seed(*given)
+
+
+def _own_generator(package):
+    """What the package draws itself, such as seeds, does not change what the program draws."""
+    own = _Generator(0)
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == package.__name__:
+            for attribute in [key for key, value in vars(module).items() if value is random]:
+                setattr(module, attribute, own)
 
 
 # ---- Layers ----
@@ -181,9 +199,10 @@ def _tensorflow(tf):
         return tf.cast(tf.zeros(shape) + made, dtype)
 
     def uniform(shape, minval=0, maxval=None, dtype=tf.float32, seed=None, name=None):
-        maxval = 1 if maxval is None else maxval
-        made = _of_each_axis(extents(shape), _uniform) % 1.0 * (maxval - minval) + minval
-        made = tf.zeros(shape) + made
+        minval, maxval = (tf.cast(each, tf.float32) for each in
+                          (minval, 1 if maxval is None else maxval))
+        made = tf.zeros(shape) + _of_each_axis(extents(shape), _uniform) % 1.0
+        made = made * (maxval - minval) + minval
         return tf.cast(tf.floor(made) if tf.as_dtype(dtype).is_integer else made, dtype)
 
     tf.random.normal = tf.random.truncated_normal = normal
