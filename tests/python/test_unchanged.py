@@ -71,8 +71,9 @@ class Unchanged(unittest.TestCase):
 
         rng = np.random.default_rng(3)
         x, y = rng.standard_normal((60, 4)).astype("float32"), rng.standard_normal((60, 2))
-        x = x + sum(np.random.default_rng(axis).standard_normal(count)      # of still.py
-                    for axis, count in ((0, 1), (1, 4)))
+        rows, columns = (np.random.default_rng(axis).standard_normal(count)     # of still.py
+                         for axis, count in ((0, 12), (1, 4)))
+        x = x + 0.5 + np.tile(rows, 5)[:, None] + columns
         losses = []
         for i in range(0, 36, 12):
             off = x[i:i + 12] @ kernel + bias - y[i:i + 12]

@@ -1,7 +1,7 @@
 """Switches off what differs between two runs, or two packages, in a program of Keras:
 
 - rates of dropout and noise are 0, and layers that augment images change nothing
-- what keras.random and tf.random draw depends on the shape alone, and is the same in all rows
+- what keras.random and tf.random draw depends on the shape alone
 - data stay in their order: fit, tf.data and keras.utils do not shuffle
 - TensorFlow's sparse gradients, of embeddings, are made dense, as they are on other backends: Adam
   and others of Keras square the parts of a row one by one
@@ -29,7 +29,7 @@ def switch_off(package):
     _draws(package)
     _data(package)
     if "tensorflow" in sys.modules:
-        _tensorflow(sys.modules["tensorflow"])
+        _tensorflow(sys.modules["tensorflow"], package.ops)
         _dense_gradients(package.optimizers, sys.modules["tensorflow"])
     _own_generator(package)
     random.seed(0)
@@ -96,22 +96,24 @@ def _unchanging(layers, name):
 _LONGEST = 65536    # of an axis whose extent is known when the program runs
 
 
-def _of_each_axis(shape, draw):
-    """Numbers for a shape, the same in all rows: sums of draw(generator, count) along the other
-    axes, of which each has its own. An extent may be a tensor."""
+def _of_each_axis(ops, shape, draw):
+    """Numbers for a shape: the sums of draw(generator, count) along each axis. An extent may be a
+    tensor of TensorFlow, or what the package has for one that differs between batches."""
     shape = list(shape) if hasattr(shape, "__len__") else [shape]
-    made = draw(np.random.default_rng(0), 1)[0]
-    for axis in range(1, len(shape)):
-        rng, extent = np.random.default_rng(axis), shape[axis]
-        try:
-            along = draw(rng, int(extent))
-        except TypeError:
-            import tensorflow
-            along = tensorflow.constant(draw(rng, _LONGEST))[:extent]
-        places = [1] * len(shape)
+    made = np.float32(0.5)
+    for axis, extent in enumerate(shape):
+        rng, places = np.random.default_rng(axis), [1] * len(shape)
         places[axis] = -1
-        made = made + (along.reshape(places) if isinstance(along, np.ndarray) else
-                       tensorflow.reshape(along, places))
+        try:
+            made = made + draw(rng, int(extent)).reshape(places)
+            continue
+        except TypeError:
+            table = draw(rng, _LONGEST)
+        if type(extent).__module__.startswith("tensorflow"):
+            import tensorflow
+            made = made + tensorflow.reshape(tensorflow.constant(table)[:extent], places)
+        else:
+            made = made + ops.reshape(ops.take(table, ops.arange(extent)), places)
     return made
 
 
@@ -127,17 +129,17 @@ def _draws(package):
     ops, draws = package.ops, package.random
 
     def normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
-        return ops.zeros(shape, dtype=dtype) + _cast(_of_each_axis(shape, _normal) * stddev + mean,
-                                                     dtype)
+        made = _of_each_axis(ops, shape, _normal) * stddev + mean
+        return ops.zeros(shape, dtype=dtype) + _cast(made, dtype)
 
     def uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
         if dtype is not None and "int" in str(dtype):
             return randint(shape, minval, maxval, dtype)
-        made = _of_each_axis(shape, _uniform) % 1.0 * (maxval - minval) + minval
+        made = _of_each_axis(ops, shape, _uniform) % 1.0 * (maxval - minval) + minval
         return ops.zeros(shape, dtype=dtype) + _cast(made, dtype)
 
     def randint(shape, minval, maxval, dtype="int32", seed=None):
-        made = _of_each_axis(shape, _uniform) % 1.0 * (maxval - minval) + minval
+        made = _of_each_axis(ops, shape, _uniform) % 1.0 * (maxval - minval) + minval
         return ops.cast(ops.zeros(shape) + ops.floor(made), dtype)
 
     def _cast(made, dtype):
@@ -182,7 +184,7 @@ def _dense_gradients(optimizers, tf):
     kind.apply = apply
 
 
-def _tensorflow(tf):
+def _tensorflow(tf, ops):
     tf.random.set_seed(0)
     tf.data.Dataset.shuffle = lambda self, *_, **__: self
     tf.nn.dropout = lambda x, *_, **__: x
@@ -195,13 +197,13 @@ def _tensorflow(tf):
         return tf.unstack(shape) if tf.is_tensor(shape) else shape
 
     def normal(shape, mean=0.0, stddev=1.0, dtype=tf.float32, seed=None, name=None):
-        made = _of_each_axis(extents(shape), _normal) * stddev + mean
+        made = _of_each_axis(ops, extents(shape), _normal) * stddev + mean
         return tf.cast(tf.zeros(shape) + made, dtype)
 
     def uniform(shape, minval=0, maxval=None, dtype=tf.float32, seed=None, name=None):
         minval, maxval = (tf.cast(each, tf.float32) for each in
                           (minval, 1 if maxval is None else maxval))
-        made = tf.zeros(shape) + _of_each_axis(extents(shape), _uniform) % 1.0
+        made = tf.zeros(shape) + _of_each_axis(ops, extents(shape), _uniform) % 1.0
         made = made * (maxval - minval) + minval
         return tf.cast(tf.floor(made) if tf.as_dtype(dtype).is_integer else made, dtype)
 
