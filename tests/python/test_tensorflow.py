@@ -265,6 +265,55 @@ class Tapes(unittest.TestCase):
 
 
 @unittest.skipUnless(tf, "TensorFlow: CORNU_PYTHON=an interpreter with tensorflow")
+class Attributes(unittest.TestCase):
+    """tf.Variable as an attribute of a layer or a model: a weight of it."""
+
+    def test_of_a_layer_is_trained(self):
+        class Scaled(cornu.layers.Layer):
+            def __init__(self):
+                super().__init__()
+                self.scale = tf.Variable(initial_value=tf.ones((3,)), trainable=True)
+                self.calls = tf.Variable(0.0, trainable=False)
+
+            def call(self, x):
+                self.calls.assign(self.calls + 1.0)
+                return tf.nn.relu(x * self.scale)
+        given = cornu.Input((3,))
+        layer = Scaled()
+        model = cornu.Model(given, layer(given))
+        self.assertEqual([w.shape for w in model.trainable_weights], [(3,)])
+        model.compile(cornu.optimizers.SGD(0.3), "mse")
+        x = np.ones((8, 3), "float32")
+        model.fit(x, 3 * x, epochs=2, verbose=0)
+        # The gradient of mean((s - 3)^2) over 3 elements is 2 (s - 3) / 3.
+        np.testing.assert_allclose(layer.scale.numpy(), 3 - 2 * 0.8 ** 2, rtol=1e-6)
+        self.assertEqual(layer.calls.numpy(), 2.0)
+
+    def test_of_a_model_is_assigned_in_its_step(self):
+        class Counted(cornu.Model):
+            def __init__(self):
+                super().__init__()
+                self.dense, self.chance = L.Dense(1), tf.Variable(0.25)
+
+            def call(self, x):
+                return self.dense(x) * self.chance
+
+            def train_step(self, data):
+                x, y = data
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean(tf.square(self(x, training=True) - y))
+                weights = self.dense.trainable_weights
+                self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+                self.chance.assign(tf.clip_by_value(self.chance * 2.0, 0.0, 0.75))
+                return {"chance": self.chance}
+        model = Counted()
+        model.compile("sgd")
+        history = model.fit(rows(8, 4), rows(8, 1), batch_size=8, epochs=3, verbose=0).history
+        self.assertEqual(history["chance"], [0.5, 0.75, 0.75])
+        self.assertEqual(model.chance.numpy(), 0.75)
+
+
+@unittest.skipUnless(tf, "TensorFlow: CORNU_PYTHON=an interpreter with tensorflow")
 class Data(unittest.TestCase):
     def test_layers_and_operations_in_map(self):
         images = np.random.default_rng(0).integers(0, 255, (6, 12, 10, 3)).astype("uint8")

@@ -1,7 +1,8 @@
 """Models: Keras' keras.models, cornu.Predictor and cornu.Generator."""
 
 from ._models.files import clone_model, from_keras, load, load_model, model_from_json
-from ._models.models import Model, Sequential
+from ._models.models import Model
+from ._models.sequential import Sequential
 from ._surface.missing import getter
 from .generator import Generator
 from .predictor import Predictor

@@ -19,7 +19,7 @@ class Configured:
         if "layers" not in config:
             return cls(**config)
         from .files import model_from_json
-        from .models import Sequential
+        from .sequential import Sequential
         kind = "Sequential" if issubclass(cls, Sequential) else "Functional"
         return model_from_json(json.dumps({"module": "keras", "class_name": kind,
                                            "config": config, "registered_name": kind}),

@@ -11,7 +11,8 @@ from .._binding.library import lib, struct
 from ..devices import find as _find_device
 from ..errors import ShapeError
 from .assets import build_configs, read_from
-from .models import Model, Sequential
+from .models import Model
+from .sequential import Sequential
 from .._own.callables import Resolving
 from .._tensors.symbols import set_extents
 from ..optimizers import Optimizer

@@ -1,4 +1,4 @@
-"""Models: Sequential and functional ones."""
+"""Functional models, and subclasses with a call of their own."""
 
 import ctypes
 import json
@@ -9,11 +9,10 @@ import numpy as np
 
 from .configured import Configured
 from .._binding.arrays import to_array
-from .._binding.described import Described, unique_name
+from .._binding.described import unique_name
 from .._binding.library import Owned, lib, struct
 from .._tensors.calls import call_model, is_array, is_of_arrays, leaves
-from .._tensors.symbols import (Tensor, find_tensor, input_config, input_tensor, made_by, operation,
-                                set_extents)
+from .._tensors.symbols import Tensor, find_tensor, input_tensor, made_by, operation
 from .._tensors.functions import Variable, rehearse
 from .._tensors.values import Value, current
 from . import notebook
@@ -24,9 +23,9 @@ from .._own.bodies import (Body, Called, Part, called_with, first_batches, input
                            inputs_of, outputs_of, overridden, part_of)
 from .._tensors.traces import tracing
 from .._own.traced import filled, form_of, note_arguments
+from .._tensorflow import as_attribute
 from ..layers import BuiltIn, Layer, Weight, Weighted, by_address, check_tensors
 
-_NONE = lib.constants["CORNU_NONE"]
 _MOST_KEPT = 16     # models of one for data of other extents
 
 
@@ -43,7 +42,7 @@ class Model(Trained, Configured, Weighted):
     _base = None            # of one whose call is around that of inputs and outputs: their model
 
     def __setattr__(self, name, value):
-        old = vars(self).get(name)
+        old, value = vars(self).get(name), as_attribute(value)
         super().__setattr__(name, value)
         if isinstance(value, Variable) and self._body is not None:
             value.belong_to(self._body)
@@ -455,14 +454,7 @@ class Model(Trained, Configured, Weighted):
         if self._body:
             known = self._owned is not None or self._body._building     # super().build(…)
             return None if known else self._make_from(inputs_of(input_shape))
-        if not isinstance(self, Sequential):
-            return None     # its inputs say the shapes, whatever is given
-        shape = lib.type("CornuShape")()
-        extents = tuple(input_shape)[1:]
-        shape.rank = len(extents)
-        for i, extent in enumerate(extents):
-            shape.extent[i] = _NONE if extent is None else extent
-        lib.cornu_model_build(self.pointer, shape)
+        return None     # its inputs say the shapes, whatever is given
 
     def summary(self, line_length: int = None, show_trainable: bool = False,
                 expand_nested: bool = False, print_fn=None) -> None:
@@ -544,157 +536,4 @@ class Model(Trained, Configured, Weighted):
         return "<cornu.%s name=%s>" % (type(self).__name__, self.name)
 
 
-class Sequential(Model):
-    """Layers in a row: Sequential([Input((28, 28)), Flatten(), Dense(10)]). Without an Input the
-    first data build it."""
-
-    _waiting = ()           # own layers, and those after them, until the data's shape is known
-    _shaped = True          # whether it is
-    _added = ()             # the objects of its layers
-    _begun = None           # the Input
-
-    def __init_subclass__(cls, **kwargs):
-        if "call" in vars(cls) and not issubclass(cls, ExtendedSequential):
-            cls.__bases__ = (ExtendedSequential, *cls.__bases__)
-        super().__init_subclass__(**kwargs)
-
-    def __init__(self, layers=None, name=None):
-        self._pending, self._owned = name or unique_name("sequential"), None
-        self._waiting, self._shaped, self._added = [], False, []
-        self._reset()
-        for layer in layers or []:
-            self.add(layer)
-
-    def _unknown(self):
-        return bool(self._waiting)
-
-    @property
-    def layers(self):
-        """The layers, also before the data's shape is known."""
-        return [*(Model.layers.fget(self) if self._owned else []), *self._waiting]
-
-    # Those of its first call, as in Keras; before it, its own.
-    @property
-    def input(self):
-        return self._one(self.inputs) if self._first is None else Weighted.input.fget(self)
-
-    @property
-    def output(self):
-        return self._one(self.outputs) if self._first is None else Weighted.output.fget(self)
-
-    def _adopt(self, address, owner):
-        super()._adopt(address, owner)
-        self._waiting, self._shaped = [], True
-
-    @Weighted.built.getter
-    def built(self):
-        return not self._waiting and Weighted.built.fget(self)
-
-    def build(self, input_shape, dtype=None):
-        """Makes the weights, for data of this shape; axis 0 is the batch."""
-        waiting, self._waiting = self._waiting, []
-        if dtype is not None and not waiting and not self.built:
-            waiting, self._owned = self._added, None    # begun for numbers, by default
-        if waiting and self._owned is None:
-            self._start((tuple(input_shape)[1:], None, dtype, None, None), keep=True)
-        else:
-            super().build(input_shape)
-        self._shaped = True
-        for layer in waiting:
-            self.add(layer)
-        self._compile_known()
-
-    def pop(self, rebuild=True):
-        """Takes the last layer away, and returns it, before compile."""
-        layers = self.layers
-        if not layers:
-            raise ValueError("%s: pop of a model without layers" % self._pending)
-        if self._compiled is not None:
-            raise ValueError("%s: pop after compile; expected before" % self.name)
-        begun = self._begun
-        self._owned, self._waiting, self._shaped, self._added = None, [], False, []
-        self._reset()
-        if begun is not None:
-            self._start(begun)
-        for layer in layers[:-1]:
-            self.add(layer)
-        return layers[-1]
-
-    def _start(self, given=None, keep=False):
-        self._begun = given
-        config = struct("CornuSequentialConfig", name=self._pending)
-        if given:
-            self._shaped = True
-            shape, batch_size, dtype, _, scale = given
-            of = input_config(shape, batch_size, dtype, None, scale)
-            config.batch_size, config.input_dtype = of.batch_size, of.dtype
-            config.input_scale, config.input_scalar = of.scale, of.scalar
-            set_extents(config.input_shape, shape)
-        self._begin(lib.cornu_sequential_from(ctypes.byref(config)), keep)
-
-    @property
-    def pointer(self):
-        if self._owned is None:
-            self._start()
-        return self._owned.address
-
-    def add(self, layer):
-        """Appends a layer, a model, or first the Input."""
-        if isinstance(layer, Tensor):
-            if self._owned is not None or not hasattr(layer, "_input"):
-                raise ValueError("%s: a symbolic tensor is not a layer; an Input comes first"
-                                 % self._pending)
-            return self._start(layer._input)
-        if isinstance(layer, type) and issubclass(layer, Described):
-            raise TypeError("%s is a class; expected a layer, %s(…)" % (layer, layer.__name__))
-        if not isinstance(layer, Weighted):
-            raise TypeError("%r is not a layer of this package" % (layer,))
-        own = layer._body if isinstance(layer, Model) else \
-            layer if layer._is_traced or layer._waits else None
-        shape = vars(layer).get("_input_shape")
-        if shape is not None and self._owned is None and not self._waiting:
-            self._start((tuple(shape), None, None, None, None))     # Dense(10, input_shape=(8,))
-        if self._waiting or (own and not self._shaped):
-            self._waiting.append(layer)     # its call is traced once the shape is known
-            return
-        pointer = self.pointer
-        if own:
-            end = Tensor(lib.cornu_model_output(pointer, 0))
-            own._prepared([end], {})
-        address = layer._layer_pointer()
-        if isinstance(layer, Layer):
-            layer._calls += 1
-        lib.cornu_model_add(pointer, address)
-        self._added = [*self._added, layer]
-        self._output_types = None
-        by_address[address] = layer
-        layer._model = layer._model or weakref.ref(self._owned.counted)
-        if getattr(layer, "_after", None) is not None:
-            self.add(layer._after)
-
-
-class ExtendedSequential:
-    """The base that a subclass of Sequential with a call of its own gets before it: a model of the
-    program's own around a Sequential."""
-
-    locals().update({name: getattr(Model, name) for name in vars(Sequential)
-                     if hasattr(Model, name) and not name.startswith("__")})
-
-    def __init__(self, layers=None, name=None, **kwargs):
-        self._extend(Sequential(layers, name=name), name, **kwargs)
-
-    def add(self, layer):
-        self._base.add(layer)
-
-    def pop(self, rebuild=True):
-        return self._base.pop(rebuild)
-
-    def build(self, input_shape):
-        if not self._base.built:
-            self._base.build(input_shape)
-        Model.build(self, input_shape)
-
-    layers = property(lambda self: self._base.layers)
-
-
-__all__ = ["Model", "Sequential"]
+__all__ = ["Model"]

@@ -20,6 +20,7 @@ from .._binding.library import Owned, arguments, lib, struct
 from .._binding.nested import filled, placed
 from .._tensors.operators import users_line
 from .callables import Objects, is_own
+from .._tensorflow import as_attribute
 from .._tensors.symbols import Form, Tensor, find_tensor, made_by, operation, results
 from .._tensors.traces import Trace, in_trace_of, mark, tracing
 from .._models.weighted import Weight, Weighted, attributes, by_address
@@ -160,6 +161,7 @@ class Traces:
                       kind)
 
     def __setattr__(self, name, value):
+        value = as_attribute(value)
         super().__setattr__(name, value)
         if isinstance(value, Variable) and self.class_name is None:
             value.belong_to(self)

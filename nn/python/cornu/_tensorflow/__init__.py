@@ -65,15 +65,29 @@ def lent_variables(variables):
 
 def _lent(variable):
     """The same one each time, which an optimizer is built for."""
-    from .._tensors.functions import Variable
     from .._tensors.values import current
     if current() is not None and current().values is None:
         raise TypeError("a variable of TensorFlow, %s, is updated in what is recorded: expected a "
                         "cornu.Variable; in %s" % (variable.name, users_line()))
+    return _counterpart(variable).assign(variable.numpy())
+
+
+def _counterpart(variable):
+    """The Variable of ours that stands for one of TensorFlow's: the same one each time."""
+    from .._tensors.functions import Variable
     known = getattr(variable, "_cornu_variable", None)
     if known is None:
-        known = variable._cornu_variable = Variable(variable.numpy())
-    return known.assign(variable.numpy())
+        known = variable._cornu_variable = Variable(
+            variable.numpy(), trainable=variable.trainable,
+            name=variable.name.rpartition("/")[2].partition(":")[0])
+    return known
+
+
+def as_attribute(value):
+    """What a layer or a model has of an attribute: of a variable of TensorFlow's one of ours, which
+    its call reads and trains, as with TensorFlow's layers."""
+    theirs = getattr(sys.modules.get("tensorflow"), "Variable", ())
+    return _counterpart(value) if _callers and isinstance(value, theirs) else value
 
 
 def is_of_graph(x):
