@@ -396,6 +396,22 @@ bool cornu__shape_fits(CornuShape given, CornuShape want)
     return fits;
 }
 
+/* Strings are moved as numbers are. */
+static CornuStatus trace_strings(CornuLayer *layer, const CornuType *in, int in_count,
+                                 CornuType *out)
+{
+    CornuType numbers[CORNU_MAX_LAYER_TENSORS];
+    for (int i = 0; i < in_count; i++) {
+        numbers[i] = cornu_type_from(CORNU_I64, in[i].shape);
+        if (in[i].dtype != CORNU_STRING)
+            return cornu__fail(CORNU_ERR_DTYPE, "%s: some of the operands are strings, expected "
+                               "all or none", cornu_layer_name(layer));
+    }
+    CORNU__TRY(cornu__layer_trace(layer, numbers, in_count, out));
+    out[0].dtype = CORNU_STRING;
+    return CORNU_OK;
+}
+
 /* Unknown extents are n and 2 n. As some layers refuse long sequences (position_embedding, of 2
  * positions or more) and others short ones (a large kernel, or networks for DNA, which crop 5,000
  * bases at each end), several pairs are tried. Powers of two divide by the usual pools and
@@ -410,6 +426,8 @@ CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_co
     if (layer->kind->types)
         return cornu__fail_prefix(layer->kind->types(layer, in, in_count, out),
                                   cornu_layer_name(layer));
+    if (layer->moved_to_host && in[0].dtype == CORNU_STRING)
+        return trace_strings(layer, in, in_count, out);
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
         CornuStatus status = any_axis
                                  ? trace_any_axis(layer, in, in_count, tried[i], out)

@@ -231,10 +231,12 @@ static bool is_on_host(const CornuNode *node, bool wanted)
 }
 
 /* A layer runs on the host if its inputs are there, and only there strings are. */
-static CornuStatus check_host(const CornuLayer *layer, CornuSymbol *const *in, int count)
+static CornuStatus check_host(CornuLayer *layer, CornuSymbol *const *in, int count)
 {
     const CornuHostStage *stage = stage_of(layer);
     CornuText             place;
+    for (int i = 0; i < count; i++)
+        layer->moved_to_host |= layer->kind->moves_to_host && in[i]->type.dtype == CORNU_STRING;
     for (int i = 0; i < count; i++) {
         const bool wanted = cornu__on_host(layer) || (stage && stage->takes(layer, i));
         if (wanted && !is_on_host(in[i]->node, true))

@@ -68,7 +68,7 @@ isa_objects := $(filter-out $(inference_isa_shared),$(inference_isa)) \
 rows = $(foreach n,$(3),$(or $(shell sed -nE 's/^$(subst NAME,$(n),$(2))$$/&/p' $(1)), \
            $(error $(1) has no $(n))))
 $(call stamp,layers.def,$(call rows,nn/layers/layers.def,LAYER\(NAME\),$(LAYERS)))
-operation_row := OPERATION(_MANY)?\([a-z]*$(comma) *NAME$(comma) *[a-z0-9_]*\)
+operation_row := OPERATION(_MANY|_MOVES)?\([a-z]*$(comma) *NAME$(comma) *[a-z0-9_]*\)
 $(call stamp,operations.def,$(call rows,nn/layers/operations/operations.def,$(operation_row),\
                                    $(OPERATIONS)))
 

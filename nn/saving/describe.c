@@ -197,10 +197,10 @@ static json_t *operation_to_json(const CornuOperationClass *kind)
     const char *alias;
     for (int i = 0; (alias = cornu__operation_alias(kind, i)); i++)
         aliases = cornu__json_append(aliases, json_string(alias));
-    return json_pack("{s:s, s:s, s:s, s:b, s:o, s:o}", "name",
+    return json_pack("{s:s, s:s, s:s, s:b, s:b, s:o, s:o}", "name",
                      cornu__operation_function(kind, &text), "class_name", kind->kind.class_name,
-                     "module", kind->module, "several", kind->count != NULL, "arguments", list,
-                     "aliases", aliases);
+                     "module", kind->module, "several", kind->count != NULL, "moves",
+                     kind->kind.moves_to_host, "arguments", list, "aliases", aliases);
 }
 
 static json_t *operations_to_json(void)

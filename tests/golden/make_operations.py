@@ -191,7 +191,7 @@ def snake_case(name):
 
 def functions():
     """The class, the function's name and the function of each row of operations.def."""
-    for module, name in re.findall(r"^OPERATION(?:_MANY)?\((\w+), +(\w+),", DEFINITIONS.read_text(),
+    for module, name in re.findall(r"^OPERATION(?:_MANY|_MOVES)?\((\w+), +(\w+),", DEFINITIONS.read_text(),
                                    re.MULTILINE):
         if module == "random":
             continue        # keras.random, which draws

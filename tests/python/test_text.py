@@ -9,7 +9,7 @@ import unittest
 import numpy as np
 
 import cornu
-from cornu import layers as L
+from cornu import layers as L, ops
 
 from test_keras import needs_hdf5
 
@@ -209,3 +209,100 @@ class Helpers(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+VOCABULARY = list("abcdefghi")
+
+
+class Quotients(cornu.layers.Layer):
+    """Two small tables of vectors in the place of a large one, of words."""
+
+    def __init__(self, dim=2, buckets=3, **kwargs):
+        super().__init__(**kwargs)
+        self.buckets = buckets
+        self.places = L.StringLookup(vocabulary=VOCABULARY, mask_token=None, num_oov_indices=0)
+        self.first, self.second = L.Embedding(buckets, dim), L.Embedding(buckets, dim)
+
+    def call(self, x):
+        place = self.places(x)
+        return self.first(place // self.buckets) * self.second(place % self.buckets)
+
+
+class Around(cornu.layers.Layer):
+    """Such a layer within another one, beside numbers."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.words, self.dense = Quotients(), L.Dense(2)
+
+    def call(self, given, training):
+        words, numbers = given
+        return self.words(ops.expand_dims(words, -1))[:, 0] + self.dense(numbers)
+
+
+class Strings(unittest.TestCase):
+    """Within operations, and calls of own layers."""
+
+    def test_operations_that_move_elements(self):
+        x, pairs = cornu.Input((), dtype="string"), cornu.Input((2,), dtype="string")
+        lookup = L.StringLookup(vocabulary=["a", "b", "c"])
+        joined = ops.flip(ops.concatenate([ops.expand_dims(x, -1), pairs], axis=-1), 1)
+        self.assertEqual((joined.shape, joined.dtype), ((None, 3), "string"))
+        model = cornu.Model([x, pairs], lookup(joined[:, :2]))
+        given = [np.array(["a", "q", "c"]), np.array([["b", "c"], ["c", "a"], ["b", "x"]])]
+        np.testing.assert_array_equal(model.predict(given, verbose=0), [[3, 2], [1, 3], [0, 2]])
+        again = cornu.models.model_from_json(model.to_json())
+        np.testing.assert_array_equal(again.predict(given, verbose=0), [[3, 2], [1, 3], [0, 2]])
+        with self.assertRaisesRegex(cornu.errors.DtypeError, "has strings, expected numbers"):
+            ops.exp(x)
+
+    def test_operations_of_numbers_before_layers_of_the_host(self):
+        x = cornu.Input((1,), dtype="int32")
+        model = cornu.Model(x, L.Hashing(7)(ops.reshape(x, (-1,))))
+        np.testing.assert_array_equal(model.predict(np.arange(4)[:, None], verbose=0),
+                                      L.Hashing(7)(np.arange(4)))
+
+    def test_operations_on_arrays(self):
+        words = np.array(["a", "bb", "c"])
+        self.assertEqual(ops.expand_dims(words, -1).tolist(), [["a"], ["bb"], ["c"]])
+        self.assertEqual(ops.concatenate([words, ["x"]], 0).tolist(), ["a", "bb", "c", "x"])
+        self.assertEqual(ops.stack([words, words], 1)[1].tolist(), ["bb", "bb"])
+        self.assertEqual(ops.equal(words, "bb").tolist(), [False, True, False])
+        self.assertEqual(ops.cast(words, "string").tolist(), ["a", "bb", "c"])
+        with self.assertRaisesRegex(TypeError, "expected an array of numbers"):
+            ops.exp(words)
+
+    def test_own_layers_look_words_up(self):
+        words, numbers = cornu.Input((), dtype="string"), cornu.Input((2,))
+        layer = Around()
+        model = cornu.Model([words, numbers], L.Dense(1)(layer([words, numbers])))
+        given = [np.array(VOCABULARY * 2), np.random.default_rng(0).random((18, 2), "float32")]
+        first, second, kernel, bias = [w.numpy() for w in layer.weights]
+        places = np.arange(18) % 9
+        wanted = first[places // 3] * second[places % 3] + given[1] @ kernel + bias
+        np.testing.assert_allclose(layer(given), wanted, atol=1e-6)
+        model.compile("adam", "mse")
+        losses = model.fit(given, given[1][:, :1], epochs=20, verbose=0).history["loss"]
+        self.assertLess(losses[-1], losses[0])
+        self.assertGreater(np.abs(layer.weights[0].numpy() - first).max(), 1e-3)
+
+    @needs_hdf5
+    def test_files_have_own_layers_of_words(self):
+        words = cornu.Input((), dtype="string")
+        layer = Quotients()
+        model = cornu.Model(words, [layer(words), layer(words)])    # another call, too
+        given = np.array(VOCABULARY)
+        wanted = model.predict(given, verbose=0)
+        np.testing.assert_array_equal(wanted[0], wanted[1])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "m.keras")
+            model.save(path)
+            again = cornu.models.load_model(path, custom_objects={"Quotients": Quotients})
+            np.testing.assert_array_equal(again.predict(given, verbose=0), wanted)
+
+    def test_an_own_layer_that_makes_no_numbers(self):
+        class Doubled(cornu.layers.Layer):
+            def call(self, x):
+                return ops.concatenate([x, x], axis=-1)
+        with self.assertRaisesRegex(ValueError, "call makes no numbers of strings"):
+            Doubled()(cornu.Input((1,), dtype="string"))

@@ -63,9 +63,11 @@ extern const CornuOperationClass cornu__operations[];
 #define OPERATION_MANY(module, name, rule)    \
     CornuOperationRule  cornu__operation_##rule; \
     CornuOperationCount cornu__operation_##rule##_count;
+#define OPERATION_MOVES OPERATION
 #include "operations.def"
 #undef OPERATION
 #undef OPERATION_MANY
+#undef OPERATION_MOVES
 
 /* "keras.src.ops." */
 #define CORNU__OPERATIONS_MODULE "keras.src.ops."
@@ -118,6 +120,11 @@ CornuTensor *cornu__operation_mask(CornuLayer *layer, const CornuCall *call,
                                    CornuTensor *const *in, int in_count,
                                    CornuTensor *const *masks, CornuTensor **out_masks);
 int          cornu__operation_outputs(const CornuLayer *layer);
+/* Of those that move elements: kind->host_type and kind->host_call. */
+CornuStatus  cornu__operation_host_type(const CornuLayer *layer, const CornuArray *in, int in_count,
+                                        CornuType *out);
+CornuStatus  cornu__operation_host_call(const CornuLayer *layer, const CornuArray *in, int in_count,
+                                        CornuArray out);
 void         cornu__operation_free(CornuLayer *layer);
 
 /* ---- Arguments ---- */

@@ -277,6 +277,9 @@ class BuiltIn(Described, Layer):
         of Keras' call are given by name: layer(x, initial_state=[h, c], mask=m)."""
         kwargs = {key: value for key, value in kwargs.items() if value is not None}
         if tracing() is not None:
+            made = tracing().of_strings([args, kwargs], lambda: self(*args, **kwargs))
+            if made is not NotImplemented:
+                return made
             args, kwargs = tracing().symbols(list(args)), tracing().symbols(kwargs)
         own = self.description.get("call_arguments", "").split()
         self._configure({key: kwargs.pop(key) for key in own if key in kwargs})

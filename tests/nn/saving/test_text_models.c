@@ -272,10 +272,42 @@ static void in_models(void **state)
     cornu_model_free(inner);
 }
 
+/* An operation that moves elements runs where strings are; others refuse them. */
+static void through_operations(void **state)
+{
+    static const char *words[] = { "x", "?", "y" }, *pairs[] = { "y", "x", "x", "y", "?", "y" };
+    static const float want[] = { 1, 1, 2, 0, 2, 2 };     /* the second of the pair, the word */
+    float              found[6];
+    (void)state;
+    CornuSymbol *word = cornu_input(.scalar = true, .dtype = CORNU_STRING);
+    CornuSymbol *pair = cornu_input(.shape = { 2 }, .dtype = CORNU_STRING);
+    CornuSymbol *column = cornu_operation("expand_dims", "{\"axis\": -1}", word);
+    CornuSymbol *joined = cornu_operation("concatenate", "{\"args\": [[null, null], -1]}", column,
+                                          pair);
+    CornuSymbol *turned = cornu_operation("flip", "{\"args\": [null, 1]}", joined);
+    CornuSymbol *ends = cornu_operation("get_item", "{\"args\": [null, [{\"class_name\": "
+        "\"__slice__\", \"config\": {\"start\": null, \"stop\": null, \"step\": null}}, "
+        "{\"class_name\": \"__slice__\", \"config\": {\"start\": null, \"stop\": null, "
+        "\"step\": 2}}]]}", turned);
+    CornuModel *model = cornu_model(.inputs = { word, pair }, .outputs = {
+        cornu_call(cornu_string_lookup(.vocabulary = cornu_texts("x", "y")), ends) });
+    if (!model) fail_msg("%s", cornu_error_message());
+    const CornuArray x[] = { cornu_array(words, CORNU_STRING, 3),
+                             cornu_array(pairs, CORNU_STRING, 3, 2) };
+    const CornuArray y = cornu_array(found, CORNU_F32, 3, 2);
+    expect_ok(cornu_predict_on_batch_many(model, x, &y));
+    for (int i = 0; i < 6; i++) assert_true(found[i] == want[i]);
+    cornu_model_free(model);
+    assert_null(cornu_operation("exp", NULL, cornu_input(.shape = { 2 }, .dtype = CORNU_STRING)));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_DTYPE);
+    assert_non_null(strstr(cornu_error_message(), "has strings, expected numbers"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(of_keras), cmocka_unit_test(saved_again),
                                         cmocka_unit_test(refused),
-                                        cmocka_unit_test(in_models) };
+                                        cmocka_unit_test(in_models),
+                                        cmocka_unit_test(through_operations) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

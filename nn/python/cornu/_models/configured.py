@@ -1,5 +1,6 @@
 """Models as configurations: Keras' get_config and from_config."""
 
+import inspect
 import json
 
 from .._surface.missing import missing_attribute
@@ -35,3 +36,20 @@ class Configured:
     def compiled(self):
         """Whether compile was called."""
         return self._compiled is not None
+
+
+def note_arguments(made, args, kwargs):
+    """What get_config has of a class without one: the arguments of __init__."""
+    made._arguments = None
+    try:
+        bound = inspect.signature(type(made).__init__).bind(made, *args, **kwargs)
+    except TypeError:
+        return              # __init__ says why
+    given = dict(bound.arguments)
+    given.pop(next(iter(given)), None)
+    for parameter in bound.signature.parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            given.update(given.pop(parameter.name, {}))
+        if parameter.kind is parameter.VAR_POSITIONAL and given.get(parameter.name):
+            return
+    made._arguments = given

@@ -7,7 +7,7 @@ import weakref
 
 import numpy as np
 
-from .configured import Configured
+from .configured import Configured, note_arguments
 from .._binding.arrays import to_array
 from .._binding.described import unique_name
 from .._binding.library import Owned, lib, struct
@@ -22,7 +22,8 @@ from .training import Trained, listed
 from .._own.bodies import (Body, Called, Part, called_with, first_batches, inputs_as, inputs_like,
                            inputs_of, outputs_of, overridden, part_of)
 from .._tensors.traces import tracing
-from .._own.traced import filled, form_of, note_arguments
+from .._binding.nested import filled
+from .._own.forms import form_of
 from .._tensorflow import as_attribute
 from ..layers import BuiltIn, Layer, Weight, Weighted, by_address, check_tensors
 

@@ -14,7 +14,8 @@ from .._binding.described import snake_case, unique_name
 from .._binding.nested import mapped
 from .._models.feeds import parts_of
 from .._tensors.symbols import Tensor, input_tensor
-from .traced import Layer, attributes, flat, type_of
+from .forms import flat, type_of
+from .traced import Layer, attributes
 from .._tensors.traces import Trace
 from .._tensors.values import Value
 from .._models.weighted import Weighted

@@ -11,74 +11,28 @@ import numpy as np
 
 from .._binding.arrays import KERAS_NAMES, dtype_number
 from .._models.assets import build_config_of
-from .._models.configured import Configured
+from .._models.configured import Configured, note_arguments
 from .._binding.described import Described, plain, snake_case, unique_name
 from .._tensors.extents import extents_of
 from .._tensors.functions import Variable
 from .input_spec import check_spec
 from .._binding.library import Owned, arguments, lib, struct
-from .._binding.nested import filled, placed
+from .._binding.nested import filled
 from .._tensors.operators import users_line
 from .callables import Objects, is_own
+from .forms import Shaped, flat, numbers, shapes_of, type_of
 from .._tensorflow import as_attribute
 from .._tensors.symbols import Form, Tensor, find_tensor, made_by, operation, results
-from .._tensors.traces import Trace, in_trace_of, mark, tracing
+from .._tensors.traces import Trace, has_strings, in_trace_of, mark, tracing
 from .._models.weighted import Weight, Weighted, attributes, by_address
 
-_NONE = lib.constants["CORNU_NONE"]
 _MOST = lib.constants["CORNU_MAX_MODEL_TENSORS"]
-
-
-# ---- Nested arguments ----
-
-def flat(value, tensors):
-    """The same with places for the tensors, which are appended to a list."""
-    return placed(value, tensors, lambda v: isinstance(v, Tensor))
-
-
-def form_of(value):
-    """The form of nested lists and dictionaries of tensors, whose keys ascend; None of a tensor, or
-    a list of them."""
-    if isinstance(value, dict):
-        value = {key: value[key] for key in sorted(value)}
-    elif not any(isinstance(v, (list, tuple, dict)) for v in _members_of(value)):
-        return None
-    return flat(value, [])
-
-
-def _members_of(value):
-    return value if isinstance(value, (list, tuple)) else ()
-
-
-def _shapes(value):
-    """The shapes of tensors in the place of these."""
-    if isinstance(value, dict):
-        return {key: _shapes(v) for key, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_shapes(v) for v in value]
-    return tuple(value.shape) if hasattr(value, "shape") else value
-
-
-def type_of(tensor):
-    made = lib.type("CornuType")()
-    made.dtype = dtype_number(tensor.dtype)
-    made.shape.rank = len(tensor.shape)
-    for i, extent in enumerate(tensor.shape):
-        made.shape.extent[i] = _NONE if extent is None else extent
-    return made
 
 
 def _kind(dtype):
     """The dtype of a weight in Python: one of whole numbers, or what floats are computed in."""
     name = "float32" if dtype is None else KERAS_NAMES[dtype_number(dtype)]
     return "float32" if "float" in name else name
-
-
-class Shaped:
-    """A shape in the place of a tensor."""
-
-    def __init__(self, shape):
-        self.shape = tuple(shape)
 
 
 class Traces:
@@ -89,6 +43,7 @@ class Traces:
     _traced = None              # the library's layer
     _building, _is_built = False, False
     supports_masking = False
+    _outside = None             # the trace of what the call that is prepared makes of strings
     _began = None               # the trace of get_initial_state, and whether it is to be added to
     _begins = False             # the library's layer
 
@@ -285,10 +240,10 @@ class Traces:
             if len(names) > 1 or (names and names[0].endswith("_shape")
                                   and names[0] != "input_shape"):
                 bound = inspect.signature(self.call).bind_partial(*args, **kwargs).arguments
-                self.build(**{name + "_shape": _shapes(value) for name, value in bound.items()
+                self.build(**{name + "_shape": shapes_of(value) for name, value in bound.items()
                               if name + "_shape" in names})
             else:
-                self.build(_shapes(args[0] if args else next(iter(kwargs.values()))))
+                self.build(shapes_of(args[0] if args else next(iter(kwargs.values()))))
         self._is_built = True
 
     def _reader(self, weight):
@@ -306,6 +261,8 @@ class Traces:
         trace, tensors = Trace(self, self._reader, training), []
         with trace:
             inputs = self._placeholders(trace, types)
+            if self._outside is not None:
+                trace.replay(self._outside, inputs[self._outside.place:])
             if training is not None:
                 kwargs = dict(kwargs, training=training)
             made = self.call(*filled(args, inputs), **filled(kwargs, inputs))
@@ -324,6 +281,25 @@ class Traces:
                                  "own; make layers in __init__ or build"
                                  % (self.name, layer.name))
         return trace, inputs, tensors, form
+
+    def _trace_outside(self, args, kwargs, tensors):
+        """A trace that is dropped: of what the call makes of strings before it computes."""
+        trace = Trace(self, self._reader)
+        with trace:
+            inputs = self._placeholders(trace, [(type_of(t), t._masked) for t in tensors])
+            if self._training_matters():
+                kwargs = dict(kwargs, training=False)
+            self.call(*filled(args, inputs), **filled(kwargs, inputs))
+        trace.place = len(tensors)
+        if not tensors and not trace.brought:
+            raise ValueError("%s: call makes no numbers of strings, as a StringLookup does "
+                             "(%s.call)" % (self.name, type(self).__name__))
+        return trace
+
+    @staticmethod
+    def placeholder(tensor):
+        """The operand of a graph that such a tensor is."""
+        return Tensor(lib.cornu_placeholder(type_of(tensor), "x"))
 
     def _placeholders(self, trace, types):
         made = []
@@ -442,10 +418,14 @@ class Traces:
         if isinstance(first, Tensor) and first._masked and kwargs.get("mask") is None and \
                 len(args) < 2 and "mask" in inspect.signature(self.call).parameters:
             kwargs["mask"] = operation("mask_of", first)    # what the tensor brings along
-        args, kwargs = flat(list(args), tensors), flat(kwargs, tensors)
-        if not tensors:
+        args, kwargs = numbers(list(args), tensors), numbers(kwargs, tensors)
+        self._outside = None
+        if not tensors and not has_strings([args, kwargs]):
             raise TypeError("%s: called without a tensor; in %s" % (self.name, users_line()))
         self._build_once(filled(args, tensors), filled(kwargs, tensors))
+        if has_strings([args, kwargs]):
+            self._outside = self._trace_outside(args, kwargs, tensors)
+            tensors += self._outside.brought
         static, address = repr((args, kwargs)), self._ready()
         if static in self._variants:
             tensors.append(mark(tensors[0], self._variants[static]))
@@ -487,23 +467,6 @@ class Traces:
             outer.note("%d %s" % (address, training), tensors, made)
             outer.called.update(self._addresses())
         return filled(form, made if isinstance(made, list) else [made])
-
-
-def note_arguments(made, args, kwargs):
-    """What get_config has of a class without one: the arguments of __init__."""
-    made._arguments = None
-    try:
-        bound = inspect.signature(type(made).__init__).bind(made, *args, **kwargs)
-    except TypeError:
-        return              # __init__ says why
-    given = dict(bound.arguments)
-    given.pop(next(iter(given)), None)
-    for parameter in bound.signature.parameters.values():
-        if parameter.kind is parameter.VAR_KEYWORD:
-            given.update(given.pop(parameter.name, {}))
-        if parameter.kind is parameter.VAR_POSITIONAL and given.get(parameter.name):
-            return
-    made._arguments = given
 
 
 def made_of_config(kind, config):
@@ -675,13 +638,16 @@ class Layer(Traces, Weighted):
         made = self(*[input_tensor(shape[1:]) for shape in shapes],
                     **{key.rpartition("_shape")[0]: input_tensor(shape[1:])
                        for key, shape in named.items()})
-        return _shapes(made)
+        return shapes_of(made)
 
     def __call__(self, *args, **kwargs):
         """Calls the layer on symbolic tensors, on arrays, which computes at once, or, in a
         function, on recorded tensors."""
         trace = tracing()
         if trace is not None:
+            made = trace.of_strings([args, kwargs], lambda: self(*args, **kwargs))
+            if made is not NotImplemented:
+                return made
             args, kwargs = trace.symbols(list(args)), trace.symbols(kwargs)
         elif not isinstance(find_tensor([*args, *kwargs.values()]), Tensor):
             from .._tensors.calls import call_layer

@@ -12,7 +12,8 @@ from .._binding.described import Described
 from .._binding.library import lib
 from .._tensors.operators import users_line
 from .._tensors.symbols import Tensor
-from .traced import made_of_config, type_of
+from .forms import type_of
+from .traced import made_of_config
 from .._models.weighted import Weighted, by_address
 
 _NONE = lib.constants["CORNU_NONE"]

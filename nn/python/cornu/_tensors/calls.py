@@ -271,7 +271,7 @@ def _as_row(x):
 def _model_of_call(layer, symbols, args, kwargs):
     """The model of a call, of any number of rows; None where it makes strings."""
     from .._models.models import Model
-    from .._own.traced import flat
+    from .._own.forms import flat
     inputs, operands = symbols.inputs()
     first = layer._first
     made = layer._called(filled(args, operands), filled(kwargs, operands))

@@ -202,6 +202,9 @@ def operation(name, /, *values, **named):
         made = compute(name, values, named)
         if made is not NotImplemented:
             return made
+    if name == "cast" and isinstance(found, Tensor) and found.dtype == "string" and \
+            "string" in (*values[1:], named.get("dtype")):
+        return found
     if isinstance(found, (Tensor, Extent)) or (tracing() is not None and (
             isinstance(found, Readable) or found is None and name in _DRAWS)):
         return _symbolic(name, values, named)
@@ -229,7 +232,12 @@ def _for_any_batch(x, newshape):
 
 
 def _symbolic(name, values, named):
-    form, trace, values = Form(), tracing(), stacked(name, values)
+    trace = tracing()
+    if trace is not None:
+        made = trace.of_strings([values, named], lambda: _symbolic(name, values, named))
+        if made is not NotImplemented:
+            return made
+    form, values = Form(), stacked(name, values)
     given = {key: form(value) for key, value in named.items()}
     given["args"] = form(values)
     if trace is not None and not form.tensors and not form.extents:

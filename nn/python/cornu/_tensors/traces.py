@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 
+from .._binding.nested import mapped
 from .operators import users_line
 
 
@@ -30,6 +31,16 @@ def in_trace_of(layer):
     return any(trace.layer is layer for trace in _state.traces)
 
 
+def has_strings(value):
+    """Whether there are symbolic strings in lists and dictionaries."""
+    from .symbols import Tensor
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return any(has_strings(v) for v in value)
+    return isinstance(value, Tensor) and value.dtype == "string"
+
+
 def mark(tensor, number):
     """An operand that is not used: by its extent the library tells apart calls with tensors of the
     same types and other arguments."""
@@ -49,6 +60,45 @@ class Trace:
         self.called = set()         # weights, by address, of the layers that were called
         self._names, self._places, self._kept, self._constants = {}, {}, [], {}
         self.anchor = None          # a tensor of the graph, for operations without one
+        self.outside, self.brought = [], []     # what was made of strings, and the numbers in it;
+        self.place = 0                          # the first of these among the operands
+        self._brought, self._replayed = {}, None
+
+    # ---- Strings ----
+
+    def of_strings(self, given, call):
+        """What call() makes of these arguments if there are strings among them, with which graphs
+        do not compute; else NotImplemented. It is made outside, before the layer, and the numbers
+        that come of it are operands of the layer."""
+        if not has_strings(given):
+            return NotImplemented
+        if self._replayed is None:
+            _state.traces.pop()
+            try:
+                made = call()
+            finally:
+                _state.traces.append(self)
+            self.outside.append(made)
+        else:
+            made = next(self._replayed, None)
+        if made is None:
+            raise ValueError("%s: its call makes other things of strings than before, expected the "
+                             "same in each; in %s" % (self.layer.name, users_line()))
+        return mapped(made, self._bring)
+
+    def _bring(self, tensor):
+        """The operand of the layer that a tensor made outside is; strings stay there."""
+        if tensor.dtype == "string":
+            return tensor
+        if id(tensor) not in self._brought:
+            self.brought.append(tensor)
+            self._brought[id(tensor)] = self.begin(self.layer.placeholder(tensor))
+        return self._brought[id(tensor)]
+
+    def replay(self, other, operands):
+        """What another trace of the call made outside is what this one takes, as these operands."""
+        self._replayed = iter(other.outside)
+        self._brought = dict(zip(map(id, other.brought), operands))
 
     def __enter__(self):
         _state.traces.append(self)

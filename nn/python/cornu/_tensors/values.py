@@ -19,6 +19,7 @@ from .extents import extents_of
 from .._binding.library import Owned, lib, struct
 from .operators import Operators, operate, users_line
 from .._tensorflow import in_graph, is_of_graph, shape_in_graph
+from .strings import of_strings
 from .traces import tracing
 
 _MOST = lib.constants["CORNU_MAX_LAYER_TENSORS"]
@@ -593,6 +594,8 @@ def _filled(value, inputs):
 def eager(name, values, named):
     """keras.ops.NAME of arrays and numbers, computed."""
     made = in_graph(lambda *values: eager(name, values[:-1], values[-1]), *values, named)
+    if made is NotImplemented:
+        made = of_strings(name, values, named, eager, _ENTRIES.get(name, {}).get("moves"))
     if made is not NotImplemented:
         return made
     key, arrays = [name], []

@@ -1,0 +1,58 @@
+"""The forms of the arguments and results of own layers' calls: nested lists and dictionaries of
+tensors."""
+
+from .._binding.arrays import dtype_number
+from .._binding.library import lib
+from .._binding.nested import placed
+from .._tensors.symbols import Tensor
+
+_NONE = lib.constants["CORNU_NONE"]
+
+
+def flat(value, tensors):
+    """The same with places for the tensors, which are appended to a list."""
+    return placed(value, tensors, lambda v: isinstance(v, Tensor))
+
+
+def numbers(value, tensors):
+    """Likewise, where strings stay, with which graphs do not compute."""
+    return placed(value, tensors, lambda v: isinstance(v, Tensor) and v.dtype != "string")
+
+
+def form_of(value):
+    """The form of nested lists and dictionaries of tensors, whose keys ascend; None of a tensor, or
+    a list of them."""
+    if isinstance(value, dict):
+        value = {key: value[key] for key in sorted(value)}
+    elif not any(isinstance(v, (list, tuple, dict)) for v in _members_of(value)):
+        return None
+    return flat(value, [])
+
+
+def _members_of(value):
+    return value if isinstance(value, (list, tuple)) else ()
+
+
+def shapes_of(value):
+    """The shapes of tensors in the place of these."""
+    if isinstance(value, dict):
+        return {key: shapes_of(v) for key, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [shapes_of(v) for v in value]
+    return tuple(value.shape) if hasattr(value, "shape") else value
+
+
+def type_of(tensor):
+    made = lib.type("CornuType")()
+    made.dtype = dtype_number(tensor.dtype)
+    made.shape.rank = len(tensor.shape)
+    for i, extent in enumerate(tensor.shape):
+        made.shape.extent[i] = _NONE if extent is None else extent
+    return made
+
+
+class Shaped:
+    """A shape in the place of a tensor."""
+
+    def __init__(self, shape):
+        self.shape = tuple(shape)
