@@ -254,6 +254,26 @@ class Losses(unittest.TestCase):
             self.assertAlmostEqual(float(cornu.function(lambda p: hinge(label, p))(p)), wanted,
                                    places=6)
 
+    def test_one_label_for_all_rows_of_a_metric(self):
+        p = np.array([[0.2], [0.8], [0.6], [0.9]], np.float32)
+        metric = cornu.metrics.BinaryAccuracy()
+        metric.update_state(1.0, p)
+        self.assertEqual(float(metric.result()), 0.75)
+        cornu.function(lambda p: metric.update_state(0.0, p))(p)
+        self.assertEqual(float(metric.result()), 0.5)
+
+    def test_own_losses_take_tensors_of_other_shapes_in_lists(self):
+        class OfFeatures(cornu.losses.Loss):
+            def call(self, y_true, y_pred):
+                return sum(cornu.ops.mean(cornu.ops.abs(a - b)) for a, b in zip(y_true, y_pred))
+        rng = np.random.default_rng(0)
+        a, b = [[rng.normal(size=shape).astype("float32") for shape in ((2, 4, 3), (2, 2, 5))]
+                for _ in range(2)]
+        wanted = sum(np.abs(x - y).mean() for x, y in zip(a, b))
+        self.assertAlmostEqual(float(OfFeatures()(a, b)), wanted, places=5)
+        self.assertAlmostEqual(float(cornu.function(lambda a, b: OfFeatures()(a, b))(a, b)), wanted,
+                               places=5)
+
     def test_as_an_argument_of_compile(self):
         model = cornu.Sequential([L.Dense(1)])
         model.compile("sgd", cornu.losses.mean_squared_error)

@@ -7,9 +7,10 @@ arrays at once, and are recorded in a cornu.function.
 
 import json
 
-from ._tensors.calls import call_loss, same_rank
+from ._tensors.calls import call_loss, is_of_arrays, same_rank
 from ._binding.described import Described, described, make_classes, snake_case, unique_name
 from ._binding.library import Owned, arguments, lib
+from ._binding.nested import mapped
 from ._tensors.operators import operate, users_line
 from ._surface.missing import add_aliases, getter
 from ._surface.registry import add_registry
@@ -124,9 +125,16 @@ def _weighted(values, weight):
     return values * weight, weight
 
 
+def _converted(y, convert):
+    """convert(y), or, of tensors in lists and dictionaries, of each: they may differ in shape."""
+    return mapped(y, convert) if isinstance(y, (list, tuple, dict)) and is_of_arrays(y) else \
+        convert(y)
+
+
 def _reduced(loss, y_true, y_pred, sample_weight):
     """A loss of the program's own. Source: keras/src/losses/loss.py."""
-    y_pred, y_true = convert_to_tensor(y_pred), operate("cast", y_true, "float32")
+    y_pred, y_true = _converted(y_pred, convert_to_tensor), \
+        _converted(y_true, lambda y: operate("cast", y, "float32"))
     values, weight = _weighted(operate("cast", loss.call(y_true, y_pred), "float32"), sample_weight)
     if loss._unreduced or values.ndim == 0:
         return values

@@ -380,10 +380,16 @@ def same_rank(a, b):
     return a, b
 
 
+def _for_all(y_true, y_pred):
+    """The labels, also where one is that of all predictions, as of a discriminator."""
+    if np.shape(y_true) or not np.shape(y_pred):
+        return y_true
+    return operate("add", operate("zeros_like", y_pred), y_true)
+
+
 def call_loss(loss, y_true, y_pred, sample_weight=None, values=False):
     """The loss of a batch, or its values of each row."""
-    if not np.shape(y_true) and np.shape(y_pred):       # one label for all, as of a discriminator
-        y_true = operate("add", operate("zeros_like", y_pred), y_true)
+    y_true = _for_all(y_true, y_pred)
     given = [x for x in (y_true, y_pred, sample_weight) if x is not None]
     recording = recording_of(given)
     if recording is not None:
@@ -412,6 +418,7 @@ def _record_loss(recording, loss, given, values):
 
 def update_metric(metric, y_true, y_pred, sample_weight=None):
     """Adds a batch to the metric's states."""
+    y_true = _for_all(y_true, y_pred)
     given = [x for x in (y_true, y_pred, sample_weight) if x is not None]
     recording = recording_of(given)
     if recording is not None:
