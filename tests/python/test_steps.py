@@ -442,6 +442,37 @@ class Steps(Histories):
         model.compile("sgd", "mse")
         np.testing.assert_allclose(model.predict(X, verbose=0), 2 * once, rtol=1e-6)
 
+    def test_predictions_of_other_data_than_it_trains_on(self):
+        class Coder(cornu.Model):
+            """Trains on (x, y) by models that it has; predicts of (code, y)."""
+
+            def __init__(self):
+                super().__init__()
+                self.encoder = cornu.Sequential([cornu.Input((6,)), L.Dense(3)])
+                code, y = cornu.Input((3,)), cornu.Input((2,))
+                self.decoder = cornu.Model([code, y], L.Dense(6)(L.Concatenate()([code, y])))
+
+            def call(self, inputs):
+                code, y = inputs
+                return self.decoder([code, y])
+
+            def train_step(self, data):
+                x, y = data
+                with cornu.GradientTape() as tape:
+                    again = self.decoder([self.encoder(x), y])
+                    loss = ops.mean(ops.square(again - x))
+                weights = self.trainable_weights
+                self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+                return {"loss": loss}
+        model, rng = Coder(), np.random.default_rng(0)
+        x, y, code = [rng.random((8, n), "float32") for n in (6, 2, 3)]
+        model.compile("sgd")
+        for _ in range(2):
+            model.fit(x, y, verbose=0)
+            wanted = model.decoder.predict([code, y], verbose=0)
+            np.testing.assert_array_equal(model.predict([code, y], verbose=0), wanted)
+            np.testing.assert_allclose(model([code, y]), wanted, rtol=1e-6)
+
     def test_what_is_wrong_is_told(self):
         class Wrong(cornu.Model):
             returned = None

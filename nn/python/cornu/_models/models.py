@@ -19,8 +19,8 @@ from . import notebook
 from .feeds import is_feed
 from ..saving import check_overwrite
 from .training import Trained, listed
-from .._own.bodies import (Body, Called, Part, called_with, first_batches, inputs_as, inputs_like,
-                           inputs_of, outputs_of, overridden, part_of)
+from .._own.bodies import (Body, Called, Part, called_with, first_batches, has_call, inputs_as,
+                           inputs_like, inputs_of, outputs_of, overridden, part_of)
 from .._tensors.traces import tracing
 from .._binding.nested import filled
 from .._own.forms import form_of
@@ -361,7 +361,7 @@ class Model(Trained, Configured, Weighted):
             if tracing() is None and not isinstance(find_tensor([inputs, mask]), Tensor):
                 if current() is None and not isinstance(find_tensor([inputs]), Value):
                     self._know_data(inputs)
-                if self._owned is not None and self._fits(inputs):
+                if self._owned is not None and not self._parts and self._fits(inputs):
                     return call_model(self, self._ordered("input", inputs),
                                       self._body._usual_training(training), mask)
             return self._body(inputs, **{k: v for k, v in given.items() if v is not None})
@@ -384,13 +384,16 @@ class Model(Trained, Configured, Weighted):
 
     def _fitting_model(self, x):
         """The model itself, or, for arrays of other extents than those of the data that its own
-        call was traced for, one that predicts these with the same weights."""
-        if self._body is None or self._parts or self._fits(x) or \
-                self._own_step is not None and self._own_step.struct.predict:
+        call was traced for, or where it was made of its parts, one that predicts these with the
+        same weights."""
+        if self._body is None or self._own_step is not None and self._own_step.struct.predict:
+            return self
+        if not has_call(type(self)) if self._parts else self._fits(x):
             return self
         given = self._ordered("input", x)
         key = tuple(np.shape(array)[1:] for array in given)
-        if any(np.ndim(array) != len(t.shape) for array, t in zip(given, self.inputs)):
+        if not self._parts and any(np.ndim(array) != len(t.shape)
+                                   for array, t in zip(given, self.inputs)):
             return self     # which may add a trailing axis
         if key not in self._of_extents:
             while len(self._of_extents) >= _MOST_KEPT:
