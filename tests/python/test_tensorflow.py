@@ -315,6 +315,19 @@ class Attributes(unittest.TestCase):
 
 @unittest.skipUnless(tf, "TensorFlow: CORNU_PYTHON=an interpreter with tensorflow")
 class Data(unittest.TestCase):
+    def test_zip_takes_data_sets_of_either(self):
+        rows = np.arange(6, dtype="float32")
+        windows = [cornu.utils.timeseries_dataset_from_array(rows[:, None], None, n, batch_size=2)
+                   for n in (2, 1)]
+        theirs = tf.data.Dataset.from_tensor_slices(rows).batch(2)
+        joined = tf.data.Dataset.zip((windows[0], windows[1])).prefetch(2).cache()
+        self.assertEqual([[np.shape(a) for a in pair] for pair in joined][0], [(2, 2, 1), (2, 1, 1)])
+        self.assertEqual(len(list(joined)), 3)
+        both = next(iter(tf.data.Dataset.zip(windows[1], theirs)))
+        np.testing.assert_array_equal(np.asarray(both[0])[:, 0, 0], np.asarray(both[1]))
+        pair = next(iter(tf.data.Dataset.zip((theirs, theirs))))
+        self.assertTrue(tf.is_tensor(pair[0]))
+
     def test_layers_and_operations_in_map(self):
         images = np.random.default_rng(0).integers(0, 255, (6, 12, 10, 3)).astype("uint8")
         augment = cornu.Sequential([L.Rescaling(1 / 255), L.Resizing(9, 9), L.RandomCrop(8, 8)])

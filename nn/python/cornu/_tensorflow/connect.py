@@ -51,6 +51,7 @@ def connect(tensorflow):
         real = _find(tensorflow.random, name)
         if real is not None:
             setattr(tensorflow.random, name, _drawing(real, draw))
+    _make_data_sets(tensorflow.data.Dataset)
     connect_functions(tensorflow.experimental.numpy)
     when_imported("tensorflow.experimental.numpy", connect_functions)   # another module than that
     return True
@@ -148,6 +149,26 @@ def _make_tape(real, is_ours):
             return self._cornu.gradient(target, sources, output_gradients)
     Tape.__name__ = Tape.__qualname__ = real.__name__
     return Tape
+
+
+# ---- tf.data ----
+
+def _make_data_sets(kind):
+    """Functions of tf.data that join data sets make one of ours, where one of these is ours."""
+    from ..utils.batches import Dataset
+    for name in ("zip", "sample_from_datasets", "choose_from_datasets"):
+        own, real = getattr(Dataset, name, None), getattr(kind, name, None)
+        if own is not None and real is not None:
+            setattr(kind, name, staticmethod(_joining(real, own, Dataset)))
+
+
+def _joining(real, own, kind):
+    @functools.wraps(real)
+    def call(*args, **kwargs):
+        given = []
+        mapped([*args, *kwargs.values()], given.append)
+        return (own if any(isinstance(each, kind) for each in given) else real)(*args, **kwargs)
+    return call
 
 
 # ---- tf.function ----
