@@ -8,7 +8,7 @@ import unittest
 import numpy as np
 
 import cornu
-from cornu import layers as L
+from cornu import layers as L, ops
 
 from test_keras import needs_hdf5
 
@@ -120,6 +120,38 @@ class Calls(unittest.TestCase):
         given = cornu.Input(batch_shape=(2, 4, 3))
         np.testing.assert_allclose(self.values(given, layer(given), np.ones((2, 4, 3))),
                                    layer(np.ones((2, 4, 3))), atol=1e-6)
+
+    def test_a_call_of_elements_runs_as_it_is(self):
+        class Painter(cornu.Model):
+            def __init__(self):
+                super().__init__()
+                self.dense = L.Dense(4)
+
+            def call(self, inputs):
+                image = self.dense(inputs["z"]) * inputs.get("by", 1) + 0.5
+                return np.clip(image * 255, 0, 255).astype(np.uint8)
+
+            def train_step(self, data):
+                with cornu.GradientTape() as tape:
+                    loss = ops.mean(ops.square(self.dense(data)))
+                weights = self.dense.trainable_weights
+                self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+                return {"loss": loss}
+        model, z = Painter(), np.random.default_rng(0).random((4, 3), "float32")
+        model.compile("sgd")
+        for _ in range(2):
+            made = model({"z": z, "by": 2})
+            self.assertEqual((made.dtype, made.shape), (np.dtype("uint8"), (4, 4)))
+            kernel, bias = [w.numpy() for w in model.dense.weights]
+            wanted = np.clip(((z @ kernel + bias) * 2 + 0.5) * 255, 0, 255)
+            self.assertLessEqual(np.abs(made - wanted.astype("uint8").astype(float)).max(), 1)
+            model.fit(z, verbose=0)
+
+        class Wrong(L.Layer):
+            def call(self, x):
+                return x + len(3)
+        with self.assertRaisesRegex(TypeError, "'int' has no len"):
+            Wrong()(z)
 
     def test_a_trailing_axis_of_1_in_symbolic_calls(self):
         """May be missing, or be there, as in calls on arrays."""

@@ -312,11 +312,6 @@ def _called_as_it_is(layer, args, kwargs, training, error=None):
         raise error from None
 
 
-def _lacks_rows(error):
-    """Whether a call may need the number of rows, which is None in a trace: ops.zeros((None, 3))."""
-    return isinstance(error, (ShapeError, UnsupportedError)) or "NoneType" in str(error)
-
-
 def call_layer(layer, args, kwargs):
     """layer(x) of arrays or recorded tensors: by a model of this call alone, which the layer
     keeps."""
@@ -340,8 +335,8 @@ def call_layer(layer, args, kwargs):
         try:
             model = _model_of_call(layer, symbols, args, kwargs)
         except (ShapeError, UnsupportedError, TypeError) as error:
-            if not layer._is_traced or not _lacks_rows(error):
-                raise
+            if not layer._is_traced:
+                raise       # else the call may need numbers of rows, or elements, that a trace lacks
             made = _called_as_it_is(layer, *given, training, error)
             _keep(layer, key, _AS_IT_IS)
             return made
