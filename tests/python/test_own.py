@@ -201,6 +201,75 @@ def model_of(layer, *shape):
 X = own_programs.numbers((6, 4), 20)
 
 
+class Endpoint(layers.Layer):
+    """Of logits: adds a loss and updates metrics where it is given targets, and predicts."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.loss = cornu.losses.BinaryCrossentropy(from_logits=True)
+        self.accuracy = cornu.metrics.BinaryAccuracy(name="accuracy")
+        self.mean = cornu.metrics.Mean(name="logit")
+
+    def call(self, logits, targets=None, weights=None):
+        if targets is not None:
+            self.add_loss(self.loss(targets, logits, weights))
+            self.accuracy.update_state(targets, logits, weights)
+            self.mean.update_state(logits)
+        return ops.sigmoid(logits)
+
+
+class Metrics(unittest.TestCase):
+    """That layers update in their calls. The numbers are those of Keras 3.15 on TensorFlow."""
+
+    def setUp(self):
+        rng = np.random.default_rng(0)
+        self.data = {"x": rng.normal(size=(20, 5)).astype("float32"),
+                     "targets": rng.integers(0, 2, (20, 1)).astype("float32"),
+                     "weights": rng.random((20, 1)).astype("float32")}
+        self.kernel = rng.normal(size=(5, 1))
+
+    def check(self, model, dense):
+        if dense.built:
+            dense.set_weights([self.kernel, np.zeros(1)])
+        model.compile(cornu.optimizers.SGD(0.1))
+        if not dense.built:
+            model(self.data)
+            dense.set_weights([self.kernel, np.zeros(1)])
+        history = model.fit(self.data, epochs=3, batch_size=8, shuffle=False, verbose=0).history
+        self.assertEqual(sorted(history), ["accuracy", "logit", "loss"])
+        np.testing.assert_allclose(history["accuracy"], [0.557513] * 3, atol=2e-6)
+        np.testing.assert_allclose(history["logit"], [0.068404, 0.093493, 0.117671], atol=2e-6)
+        np.testing.assert_allclose(history["loss"], [0.352008, 0.345127, 0.338571], atol=2e-6)
+        found = model.evaluate(self.data, verbose=0, return_dict=True)
+        for name, value in (("accuracy", 0.557513), ("logit", 0.132339), ("loss", 0.333287)):
+            self.assertAlmostEqual(found[name], value, 5)
+        self.assertEqual([m.name for m in model.metrics][-2:], ["accuracy", "logit"])
+
+    def test_of_a_layer_of_a_model(self):
+        x, targets, weights = [cornu.Input((n,), name=name) for name, n in
+                               (("x", 5), ("targets", 1), ("weights", 1))]
+        dense = layers.Dense(1)
+        logits = dense(x)
+        end = Endpoint(name="end")
+        model = cornu.Model([x, targets, weights], end(logits, targets, weights))
+        self.check(model, dense)
+        inference = cornu.Model(x, Endpoint()(logits))
+        np.testing.assert_array_equal(inference.predict(self.data["x"], verbose=0),
+                                      model.predict(self.data, verbose=0))
+
+    def test_of_layers_in_an_own_model(self):
+        class Regression(cornu.Model):
+            def __init__(self):
+                super().__init__()
+                self.dense, self.end = layers.Dense(1), Endpoint()
+
+            def call(self, given):
+                return self.end(self.dense(given["x"]), given["targets"], given["weights"])
+        model = Regression()
+        self.check(model, model.dense)
+        self.assertEqual(len(model.weights), 2)
+
+
 class Layers(unittest.TestCase):
     def test_config_is_what_init_was_given(self):
         layer = Scale(3.0, name="s")

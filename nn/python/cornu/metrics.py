@@ -13,6 +13,7 @@ from ._tensors.operators import operate
 from ._tensors.stateless import StatelessMetric
 from ._surface.missing import add_aliases, getter
 from ._surface.registry import add_functions, add_registry
+from ._tensors.traces import tracing
 from ._tensors.values import Array, Value, current, to_array
 from .config import floatx
 
@@ -117,6 +118,8 @@ class Metric(StatelessMetric, Described):
         """Adds a batch; in a function, in each run."""
         if self._part is not None:
             return self._part.update(current(), y_true, y_pred, sample_weight)
+        if tracing() is not None:
+            return tracing().measure(self, [y_true, y_pred, sample_weight])
         return update_metric(self, y_true, y_pred, sample_weight)
 
     def result(self):
@@ -171,6 +174,8 @@ class _Total(Metric):
 
     def update_state(self, values, sample_weight=None):
         """Adds values, an array or a scalar, each with its weight."""
+        if tracing() is not None:
+            return tracing().measure(self, [values, sample_weight])
         if isinstance(values, (list, tuple)) and any(isinstance(v, Value) for v in values):
             values = operate("stack", list(values))
         recording = recording_of([values, sample_weight])

@@ -25,7 +25,7 @@ from .._own.bodies import (Body, Called, Part, called_with, first_batches, has_c
                            inputs_like, inputs_of, outputs_of, overridden, part_of)
 from .._tensors.traces import tracing
 from .._binding.nested import filled
-from .._own.forms import form_of
+from .._own.forms import form_of, measured_by
 from .._tensorflow import as_attribute
 from ..layers import BuiltIn, Layer, Weight, Weighted, by_address, check_tensors
 
@@ -73,6 +73,12 @@ class Model(Trained, Configured, Weighted):
         tensors += self._set_tensors(config, "output", outputs)
         self._begin(lib.cornu_model_from(ctypes.byref(config)))
         self._tensors, self._form = tensors, form_of(outputs)
+        self._measures = measured_by(tensors)
+
+    @staticmethod
+    def _beside(inputs, outputs):
+        """A model of other outputs, for calls alone."""
+        return Model(inputs, outputs, only_called=True)
 
     @staticmethod
     def _set_tensors(config, what, given):
@@ -169,6 +175,7 @@ class Model(Trained, Configured, Weighted):
         if not self._body._training_matters():
             lib.cornu_model_train_as_inference(self.pointer, True)
         self._tensors, self._form = tensors, form_of(made)
+        self._measures, self._measuring = measured_by(tensors), None
         self._compile_known()
 
     def _make_of_parts(self):

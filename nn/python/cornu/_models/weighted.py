@@ -338,8 +338,8 @@ def attributes(value, path=""):
     """(path, layer) for each layer among the attributes of an object, as Keras' files name them:
     "dense", and in a list "blocks/dense_1"; "" is the one that an object extends, itself."""
     for name, member in vars(value).items():
-        if name in ("_wrappers", "_of_extents", "_arguments", "_viewed"):
-            # of single calls, of data, of __init__, of files
+        if name in ("_wrappers", "_of_extents", "_arguments", "_viewed", "_measuring"):
+            # of single calls, of data, of __init__, of files, of a step
             continue
         if name == "_base":
             yield "", member

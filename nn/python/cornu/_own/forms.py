@@ -56,3 +56,34 @@ class Shaped:
 
     def __init__(self, shape):
         self.shape = tuple(shape)
+
+
+class Measured:
+    """The form of a call after whose results its graph has what metrics are updated with."""
+
+    def __init__(self, form, metrics):
+        """metrics: each with the number of its tensors."""
+        self.form, self.metrics = form, metrics
+
+    def __repr__(self):
+        return "%r %r" % (self.form, [(id(metric), count) for metric, count in self.metrics])
+
+    def of(self, made):
+        """The metrics with their tensors, which are the last of these."""
+        at, pairs = len(made) - sum(count for _, count in self.metrics), []
+        for metric, count in self.metrics:
+            pairs.append((metric, made[at:at + count]))
+            at += count
+        return pairs
+
+
+def measured_by(outputs):
+    """The metrics, with their tensors, that the calls before these tensors update."""
+    found, seen, left = {}, set(), list(outputs)
+    while left:
+        tensor = left.pop()
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            found.setdefault(id(tensor._measured), tensor._measured)
+            left += tensor._from[1] if tensor._from else []
+    return [pair for pairs in found.values() for pair in pairs]

@@ -333,7 +333,7 @@ class Stepped:
     def train_step(self, data):
         """Records a step; called with a batch of recorded tensors. Returns the logs."""
         x, y, weight = unpack_x_y_sample_weight(data)
-        y_pred = self(x, training=self._body is None or self._body._training_matters())
+        y_pred = self._measuring_call(x, self._body is None or self._body._training_matters())
         loss = self._loss_of(x, y, y_pred, weight, True)
         self._loss_tracker.update_state(loss, sample_weight=float(_rows(x)))
         if self.optimizer.is_own:
@@ -345,10 +345,28 @@ class Stepped:
 
     def test_step(self, data):
         x, y, weight = unpack_x_y_sample_weight(data)
-        y_pred = self(x, training=False)
+        y_pred = self._measuring_call(x, False)
         loss = self._loss_of(x, y, y_pred, weight, False)
         self._loss_tracker.update_state(loss, sample_weight=float(_rows(x)))
         return self.compute_metrics(x, y, y_pred, sample_weight=weight)
+
+    _measures = ()      # the metrics that layers update in their calls, with their tensors
+    _measuring = None   # the model of these, beside the outputs
+
+    def _measuring_call(self, x, training):
+        """A call that updates these metrics, too."""
+        if not self._measures:
+            return self(x, training=training)
+        if self._measuring is None:
+            count = lib.cornu_model_input_count(self.pointer)
+            self._measuring = self._beside(self._tensors[:count], self._tensors[count:] + [
+                tensor for _, of in self._measures for tensor in of])
+        made = leaves(self._measuring(x, training=training))
+        at = count = lib.cornu_model_output_count(self.pointer)
+        for metric, of in self._measures:
+            metric.update_state(*made[at:at + len(of)])
+            at += len(of)
+        return self._formed(made[0] if count == 1 else made[:count])
 
     def predict_step(self, data):
         return self(unpack_x_y_sample_weight(data)[0], training=False)
@@ -446,7 +464,8 @@ class Stepped:
             if kind is not None:
                 found += [value] if kind == "one" else \
                     [each for each in value if _holds_metrics(type(each)) == "one"]
-        return found
+        return found + [metric for metric in dict.fromkeys(m for m, _ in self._measures)
+                        if metric not in found]
 
     def reset_own_metrics(self):
         """Of an own step, those that the library does not know."""
@@ -464,7 +483,8 @@ class Stepped:
     def _make_step(self, no_optimizer, no_loss=False, own_optimizer=False):
         """The own step of a subclass that has one, or of a model that trains by what its layers add
         to the loss, without labels, or by an optimizer of the program's; else None."""
-        common = self._overrides("compute_loss", "compute_metrics") or no_loss or own_optimizer
+        common = self._overrides("compute_loss", "compute_metrics") or no_loss or own_optimizer or \
+            bool(self._measures)
         train, test = self._overrides("train_step"), self._overrides("test_step")
         predict = self._overrides("predict_step")
         if not (common or train or test or predict):

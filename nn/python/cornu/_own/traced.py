@@ -20,7 +20,7 @@ from .._binding.library import Owned, arguments, lib, struct
 from .._binding.nested import filled
 from .._tensors.operators import users_line
 from .callables import Objects, is_own
-from .forms import Shaped, flat, numbers, shapes_of, type_of
+from .forms import Measured, Shaped, flat, numbers, shapes_of, type_of
 from .._tensorflow import as_attribute
 from .._tensors.symbols import Form, Tensor, find_tensor, made_by, operation, results
 from .._tensors.traces import Trace, has_strings, in_trace_of, mark, tracing
@@ -275,6 +275,9 @@ class Traces:
         if not tensors:
             raise ValueError("%s: call returns %.60r, which has no tensor (%s.call)"
                              % (self.name, made, type(self).__name__))
+        if trace.measured:
+            form = Measured(form, [(metric, len(of)) for metric, of in trace.measured])
+            tensors += [tensor for _, of in trace.measured for tensor in of]
         for layer in trace.made:
             if layer.weights:
                 raise ValueError("%s: %s is made in call, so that each call has weights of its "
@@ -466,7 +469,14 @@ class Traces:
         if outer is not None:
             outer.note("%d %s" % (address, training), tensors, made)
             outer.called.update(self._addresses())
-        return filled(form, made if isinstance(made, list) else [made])
+        made = made if isinstance(made, list) else [made]
+        if isinstance(form, Measured):
+            measured, form = form.of(made), form.form
+            if outer is not None:
+                outer.measured += measured
+            for tensor in made:
+                tensor._measured = measured
+        return filled(form, made)
 
 
 def made_of_config(kind, config):

@@ -21,6 +21,7 @@ class Tensor(Operators):
 
     _masked = False         # whether it may bring a mask along
     _from = None            # the layer that made it, which lives as long, and its operands
+    _measured = ()          # metrics that this call updates, with their tensors
 
     def __init__(self, address, needs=()):
         self._symbol = Owned(lib.cornu_symbol_take(address), lib.cornu_symbol_free, *needs)

@@ -57,12 +57,17 @@ class Trace:
         self.layer, self._reader, self.training = layer, reader, training
         self.calls = []             # what was called, to compare traces
         self.losses, self.assigned, self.made = [], {}, []
+        self.measured = []          # metrics with the tensors that they are updated with
         self.called = set()         # weights, by address, of the layers that were called
         self._names, self._places, self._kept, self._constants = {}, {}, [], {}
         self.anchor = None          # a tensor of the graph, for operations without one
         self.outside, self.brought = [], []     # what was made of strings, and the numbers in it;
         self.place = 0                          # the first of these among the operands
         self._brought, self._replayed = {}, None
+
+    def measure(self, metric, given):
+        """Updates a metric in each step, by the model that the call is a part of."""
+        self.measured.append((metric, [self.tensor(x) for x in given if x is not None]))
 
     # ---- Strings ----
 
