@@ -147,6 +147,29 @@ static CornuStatus trace_row(CornuLayer *layer, const CornuType *in, int in_coun
     return check_rows(layer, in, in_count, out);
 }
 
+static int count_unknown(CornuShape shape)
+{
+    int count = 0;
+    for (int k = 0; k < shape.rank; k++) count += shape.extent[k] == CORNU_NONE;
+    return count;
+}
+
+/* Whether an output has fewer unknown extents than an operand of no more axes: a stride as long as
+ * the extents that were tried gives the same for both. */
+static bool loses_unknown(const CornuLayer *layer, const CornuType *in, int in_count,
+                          const CornuType *out)
+{
+    bool loses = false;
+    for (int i = 0; i < cornu_layer_outputs(layer); i++)
+        for (int k = 0; k < in_count; k++)
+            loses |= out[i].shape.rank >= in[k].shape.rank &&
+                     count_unknown(out[i].shape) < count_unknown(in[k].shape);
+    return loses;
+}
+
+/* Longer than strides are. */
+enum { LONG_EXTENT = 1 << 15 };
+
 static CornuStatus trace_rows_apart(CornuLayer *layer, const CornuType *in, int in_count,
                                     int64_t unknown, CornuType *out)
 {
@@ -154,7 +177,10 @@ static CornuStatus trace_rows_apart(CornuLayer *layer, const CornuType *in, int 
     CORNU__TRY(trace_row(layer, in, in_count, unknown, out));
     if (!has_unknown(in, in_count, 1)) return CORNU_OK;
     CORNU__TRY(trace_row(layer, in, in_count, 2 * unknown, other));
-    return compare(layer, out, other);
+    CORNU__TRY(compare(layer, out, other));
+    const bool longer = unknown < LONG_EXTENT && loses_unknown(layer, in, in_count, out) &&
+                        !trace_row(layer, in, in_count, LONG_EXTENT, other);
+    return longer ? compare(layer, out, other) : CORNU_OK;
 }
 
 /* ---- Layers for which axis 0 is an axis like others ---- */

@@ -97,6 +97,21 @@ class Extents(unittest.TestCase):
         for made in ops.zeros((2, 3)), ops.arange(3), ops.eye(2), ops.linspace(0, 1, 3):
             self.assertIsInstance(made, np.ndarray)
 
+    def test_long_strides_leave_them_unknown(self):
+        x = cornu.Input((None, 1))
+        for layer, channels in ((cornu.layers.Conv1D(3, 300, strides=240, padding="same"), 3),
+                                (cornu.layers.MaxPooling1D(200, padding="same"), 1)):
+            made = layer(x)
+            self.assertEqual(made.shape, (None, None, channels))
+            model = cornu.Model(x, cornu.layers.Conv1D(2, 3, padding="same")(made))
+            for length, steps in ((100, 1), (1000, 5)):
+                found = model.predict(np.ones((2, length, 1), np.float32), verbose=0)
+                self.assertEqual(found.shape, (2, steps, 2))
+        frames = cornu.layers.STFTSpectrogram(frame_length=480, frame_step=240, fft_length=2048,
+                                              padding="same", expand_dims=True)(x)
+        self.assertEqual(frames.shape, (None, None, 1025, 1))
+        self.assertEqual(cornu.layers.GlobalMaxPooling1D()(x).shape, (None, 1))
+
     def test_they_are_no_numbers(self):
         batch = ops.shape(cornu.Input((4,)))[0]
         for use in (lambda: batch == 3, lambda: batch < 3, lambda: int(batch), lambda: bool(batch),
