@@ -237,6 +237,23 @@ class States(unittest.TestCase):
         np.testing.assert_array_equal(model.predict(x, verbose=0), three)
 
 
+    def test_they_are_given_to_another_layer(self):
+        x = np.random.default_rng(1).normal(size=(3, 2, 4, 5)).astype("float32")
+        lstm = L.LSTM(3, stateful=True)
+        self.assertIsNone(lstm.states)
+        lstm(x[0])
+        lstm(x[1])
+        states = lstm.states
+        other = L.LSTM(3, return_state=True)
+        other.build((None, None, 5))
+        other.set_weights(lstm.get_weights())
+        _, h, c = other(np.concatenate(x[:2], 1))
+        np.testing.assert_allclose(states, [h, c], atol=1e-6)
+        np.testing.assert_allclose(other(x[2], initial_state=states)[0], lstm(x[2]), atol=1e-6)
+        with self.assertRaises(AttributeError):
+            L.Dense(3).states       # pylint: disable=expression-not-assigned
+
+
 class Cuts(unittest.TestCase):
     """Models from the inputs of another to a layer of it."""
 

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from ._binding.arrays import Borrowed
+from ._binding.arrays import Borrowed, shape_of
 from ._binding.errors import CornuError
 from ._binding.described import Described, described, make_classes, plain, snake_case, unique_name
 from ._binding.library import Owned, lib, struct
@@ -318,6 +318,21 @@ class BuiltIn(Described, Layer):
         lib.cornu_layer_reset_states(self._layer_pointer())
 
     reset_state = reset_states
+
+    @property
+    def states(self):
+        """Of a recurrent layer that is stateful: its states after the last batch, as arrays, which
+        do for initial_state; None before."""
+        if not hasattr(self, "stateful"):
+            raise AttributeError("%s has no attribute 'states'" % type(self).__name__)
+        given = lib.type("CornuLayer").from_address(self._layer_pointer()).states
+        made = []
+        for address in filter(None, given):
+            kind = lib.cornu_variable_host_type(address)
+            array = np.empty(shape_of(kind.shape), np.float32)
+            lib.cornu_variable_read(address, Borrowed().array(array))
+            made.append(array.reshape(-1, *array.shape[2:]).view(Array))     # of all shards
+        return made or None
 
     def enable_lora(self, rank, lora_alpha=None):
         """Freezes the kernel and trains a low-rank addition to it, before compiling."""
