@@ -117,7 +117,8 @@ static CornuStatus quantize(const CornuQuantizeConfig *config, CornuLiteGraph **
         return cornu__fail_prefix(status, "cornu_quantize");
     }
     const CornuData given = CORNU__DATA_OF(CornuQuantizeConfig, config);
-    CornuDataset   *data = cornu__dataset_of(config->model, "cornu_quantize", &given, true);
+    CornuDataset   *data = cornu__dataset_of(config->model, "cornu_quantize", &given,
+                                             CORNU_STEP_PREDICT);
     if (!data) status = cornu_error_take();
     if (status == CORNU_OK) {
         ranges = cornu__lite_ranges_create(config->model);

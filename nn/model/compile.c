@@ -284,9 +284,12 @@ static CornuStatus check_settings(const CornuModel *model, const CornuCompileCon
     const CornuOwnStep *own = config->step;
     if (own && own->own_data &&
         (own->xs < 1 || own->xs > CORNU_MAX_MODEL_TENSORS || own->ys < 0 ||
-         own->ys > CORNU_MAX_MODEL_TENSORS))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the step's .xs are %d and .ys %d, expected 1 "
-                           "to %d and 0 to %d", model->base.name, own->xs, own->ys,
+         own->ys > CORNU_MAX_MODEL_TENSORS || own->test_xs < 0 ||
+         own->test_xs > CORNU_MAX_MODEL_TENSORS || own->test_ys < 0 ||
+         own->test_ys > CORNU_MAX_MODEL_TENSORS))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the step's .xs are %d and .ys %d, .test_xs "
+                           "%d and .test_ys %d, expected 1 to %d, and others 0 to %d",
+                           model->base.name, own->xs, own->ys, own->test_xs, own->test_ys,
                            CORNU_MAX_MODEL_TENSORS, CORNU_MAX_MODEL_TENSORS);
     return CORNU_OK;
 }

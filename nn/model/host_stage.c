@@ -79,15 +79,23 @@ int cornu__model_fed(const CornuModel *model, CornuSymbol *fed[CORNU_MAX_MODEL_T
     return count;
 }
 
-int cornu__model_xs(const CornuModel *model)
+/* Whether a batch of this mode has the own step's numbers of arrays for test. */
+static bool has_test_data(const CornuModel *model, CornuStepMode mode)
 {
-    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
-    return cornu__model_has_own_data(model) ? model->own->xs : cornu__model_fed(model, fed);
+    return model->own->test_xs > 0 && mode != CORNU_STEP_TRAIN && mode != CORNU_STEP_PREDICT;
 }
 
-int cornu__model_ys(const CornuModel *model)
+int cornu__model_xs(const CornuModel *model, CornuStepMode mode)
 {
-    return cornu__model_has_own_data(model) ? model->own->ys : model->output_count;
+    CornuSymbol *fed[CORNU_MAX_MODEL_TENSORS];
+    if (!cornu__model_has_own_data(model)) return cornu__model_fed(model, fed);
+    return has_test_data(model, mode) ? model->own->test_xs : model->own->xs;
+}
+
+int cornu__model_ys(const CornuModel *model, CornuStepMode mode)
+{
+    if (!cornu__model_has_own_data(model)) return model->output_count;
+    return has_test_data(model, mode) ? model->own->test_ys : model->own->ys;
 }
 
 void cornu__model_place_fed(const CornuModel *model, CornuTensor *const *in,

@@ -344,9 +344,9 @@ static inline bool cornu__model_has_own_data(const CornuModel *model)
     return CORNU__FULL(model->own && model->own->own_data, false);
 }
 
-/* The numbers of arrays x, after layers on the host, and y of a batch that trains or tests. */
-int cornu__model_xs(const CornuModel *model);
-int cornu__model_ys(const CornuModel *model);
+/* The numbers of arrays x, after layers on the host, and y of a batch for a step of this mode. */
+int cornu__model_xs(const CornuModel *model, CornuStepMode mode);
+int cornu__model_ys(const CornuModel *model, CornuStepMode mode);
 
 /* The number in .optimizers of a weight's optimizer, -1 for a weight of none; the context is the
  * model. */

@@ -82,6 +82,7 @@ struct CornuOwnStep {
     bool        own_data;    /* batches are `xs` arrays x and `ys` arrays y of any types; else those
                                 of the model's inputs and outputs */
     int         xs, ys;
+    int         test_xs, test_ys;   /* those of test; test_xs 0: `xs` and `ys` */
     bool        valid_rows;  /* batches have no rows that fill them up: a partial one is a step of
                                 its own. The step is recorded of whole batches, for one shard,
                                 however many the device has (cornu_graph_set_whole_batch); of

@@ -24,18 +24,18 @@ typedef struct {
 enum { X, Y, WEIGHTS, KINDS };
 
 /* The data of a model's own step, which are not its inputs and outputs. */
-static bool are_own(const CornuModel *model, bool x_only)
+static bool are_own(const CornuModel *model, CornuStepMode mode)
 {
     return cornu__model_has_own_data(model) &&
-           (!x_only || cornu__model_has_own(model, CORNU_STEP_PREDICT));
+           (mode != CORNU_STEP_PREDICT || cornu__model_has_own(model, mode));
 }
 
-static void find_given(const CornuModel *model, const CornuData *data, bool x_only,
+static void find_given(const CornuModel *model, const CornuData *data, CornuStepMode mode,
                        Given given[KINDS])
 {
-    const bool own = are_own(model, x_only);
-    const int  xs = own ? model->own->xs : model->input_count;
-    const int  ys = own ? model->own->ys : model->output_count;
+    const bool own = are_own(model, mode);
+    const int  xs = own ? cornu__model_xs(model, mode) : model->input_count;
+    const int  ys = own ? cornu__model_ys(model, mode) : model->output_count;
     given[X] = (Given){ "x", data->x, data->xs, data->xs_by_name,
                         own ? NULL : cornu_model_order_inputs, xs, .some = 0 };
     given[Y] = (Given){ "y", data->y, data->ys, data->ys_by_name,
@@ -55,7 +55,7 @@ static void find_given(const CornuModel *model, const CornuData *data, bool x_on
 bool cornu__data_given(const CornuModel *model, const CornuData *data)
 {
     Given given[KINDS];
-    find_given(model, data, false, given);
+    find_given(model, data, CORNU_STEP_TEST, given);
     return data->data || given[X].any || given[Y].any || given[WEIGHTS].any;
 }
 
@@ -165,11 +165,12 @@ static CornuDataset *after_host(const CornuModel *model, CornuDataset *data)
 }
 
 CornuDataset *cornu__dataset_of(const CornuModel *model, const char *who, const CornuData *data,
-                                bool x_only)
+                                CornuStepMode mode)
 {
-    Given given[KINDS];
+    Given      given[KINDS];
+    const bool x_only = mode == CORNU_STEP_PREDICT;
     if (cornu_error_pending()) return NULL;
-    find_given(model, data, x_only, given);
+    find_given(model, data, mode, given);
     return after_host(model, data->data ? from_set(who, data->data, given, x_only)
                                         : from_arrays(model, who, given, x_only));
 }

@@ -9,10 +9,11 @@
 #include "../model/host_stage_internal.h"
 #include "training_internal.h"
 
-CornuArrays cornu__batch_arrays(const CornuModel *model, const CornuDataLoader *loader,
-                                const CornuBatch *batch)
+CornuArrays cornu__batch_arrays(const CornuModel *model, CornuStepMode mode,
+                                const CornuDataLoader *loader, const CornuBatch *batch)
 {
-    const int   inputs = cornu__model_xs(model), all = inputs + cornu__model_ys(model);
+    const int   inputs = cornu__model_xs(model, mode);
+    const int   all = inputs + cornu__model_ys(model, mode);
     CornuArray  rows = loader->rows_read;
     if (loader->resident) rows.type = cornu_type(CORNU_I64, batch->arrays[0].type.shape.extent[0]);
     return (CornuArrays){
@@ -33,7 +34,7 @@ CornuStatus cornu__step_of(CornuModel *model, CornuStepMode mode, const CornuDat
                                                           cornu_dataset_batch_size(dataset)));
     }
     const CornuBatch  batch = { .arrays = arrays, .count = cornu_dataset_components(dataset) };
-    const CornuArrays all = cornu__batch_arrays(model, loader, &batch);
+    const CornuArrays all = cornu__batch_arrays(model, mode, loader, &batch);
     return cornu__step(model, mode, &all, step);
 }
 
@@ -43,10 +44,11 @@ CornuStatus cornu__class_weights(CornuClassWeights *classes, const CornuModel *m
                                  const char *who, CornuArray weights, CornuType label)
 {
     CornuText        text;
-    const int        ys = cornu__model_ys(model);
+    const int        ys = cornu__model_ys(model, CORNU_STEP_TRAIN);
     const CornuLoss *loss = model->losses[0];
     *classes = (CornuClassWeights){ .weights = weights, .who = who,
-                                    .label = cornu__model_xs(model), .type = label,
+                                    .label = cornu__model_xs(model, CORNU_STEP_TRAIN),
+                                    .type = label,
                                     .numbers = loss && loss->kind && loss->kind->whole_labels,
                                     .weight = cornu_scalar(CORNU_F32) };
     if (ys != 1)
@@ -122,7 +124,8 @@ CornuDataset *cornu__add_class_weights(CornuClassWeights *classes, const CornuMo
 {
     CornuType types[CORNU_MAX_COMPONENTS];
     if (!data) return NULL;
-    const int   label = cornu__model_xs(model), components = cornu_dataset_components(data);
+    const int   label = cornu__model_xs(model, CORNU_STEP_TRAIN);
+    const int   components = cornu_dataset_components(data);
     CornuStatus status = cornu__class_weights(classes, model, who, weights,
                                               cornu_dataset_type(data, label));
     if (!status && components != label + 1)

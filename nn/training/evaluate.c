@@ -97,7 +97,7 @@ static CornuStatus run_batch(CornuModel *model, CornuDataLoader *loader, CornuSt
         else if (cornu__model_cuts_batches(model)) *rows = valid;
     }
     const CornuBatch  batch = { .arrays = some, .count = in->count, .valid = valid };
-    const CornuArrays arrays = cornu__batch_arrays(model, loader, &batch);
+    const CornuArrays arrays = cornu__batch_arrays(model, mode, loader, &batch);
     CORNU__TRY(cornu__step(model, mode, &arrays, &step));
     if (mode == CORNU_STEP_TEST) {
         CORNU__TRY(cornu__data_loader_feed(loader, step, &arrays, valid));
@@ -211,7 +211,8 @@ static CornuStatus open_pass(Pass *pass, bool predicts)
     CORNU__TRY(cornu__model_refuse_function(model, pass->who));
     CORNU__TRY(output_open(&pass->output, pass->who, config));
     CORNU__TRY(cornu__data_loader_open_for(model, &pass->loader, &(CornuDataLoaderConfig){
-        .dataset = cornu__dataset_of(model, pass->who, &data, predicts),
+        .dataset = cornu__dataset_of(model, pass->who, &data,
+                                     predicts ? CORNU_STEP_PREDICT : CORNU_STEP_TEST),
         .device = model->device, .batch_size = config->batch_size, .default_batch_size = 32,
         .takes_all = true, .steps = config->steps, .min_batch_rows = cornu__min_batch_rows(model),
         .few_sizes = predicts, .predicts = predicts, .who = pass->who, .batch_name = "batch_size",
@@ -392,7 +393,7 @@ static CornuStatus on_single_batch(const CornuOnBatchConfig *config, CornuStepMo
 {
     CornuArray by_class = { .data = NULL };
     CORNU__TRY(cornu__model_check_single(config->model));
-    const bool y = config->y.data || cornu__model_ys(config->model) == 0;
+    const bool y = config->y.data || cornu__model_ys(config->model, mode) == 0;
     if (!config->x.data || !y)
         return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_%s_on_batch: .%s is not given",
                            mode == CORNU_STEP_TRAIN ? "train" : "test", config->x.data ? "y" : "x");
@@ -416,9 +417,9 @@ CornuStatus cornu_test_on_batch_from(const CornuOnBatchConfig *config)
     CORNU__WITHIN(config->model, "cornu_test_on_batch", on_single_batch(config, CORNU_STEP_TEST));
 }
 
-static CornuStatus need_y(const CornuModel *model, const CornuArray *y)
+static CornuStatus need_y(const CornuModel *model, CornuStepMode mode, const CornuArray *y)
 {
-    if (!model || cornu__model_ys(model) > 0) CORNU__NEED(y);
+    if (!model || cornu__model_ys(model, mode) > 0) CORNU__NEED(y);
     return CORNU_OK;
 }
 
@@ -426,7 +427,7 @@ CornuStatus cornu_train_on_batch_many(CornuModel *model, const CornuArray *x, co
                                       double *values)
 {
     CORNU__NEED(x);
-    CORNU__TRY(need_y(model, y));
+    CORNU__TRY(need_y(model, CORNU_STEP_TRAIN, y));
     CORNU__WITHIN(model, "cornu_train_on_batch_many",
                   on_batch(model, CORNU_STEP_TRAIN, &(CornuArrays){ .x = x, .y = y }, values));
 }
@@ -435,7 +436,7 @@ CornuStatus cornu_test_on_batch_many(CornuModel *model, const CornuArray *x, con
                                      double *values)
 {
     CORNU__NEED(x);
-    CORNU__TRY(need_y(model, y));
+    CORNU__TRY(need_y(model, CORNU_STEP_TEST, y));
     CORNU__WITHIN(model, "cornu_test_on_batch_many",
                   on_batch(model, CORNU_STEP_TEST, &(CornuArrays){ .x = x, .y = y }, values));
 }

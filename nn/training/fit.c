@@ -53,13 +53,13 @@ static CornuStatus find_data(const CornuFitConfig *config, CornuDataset **train,
     if (validates && config->validation_split != 0.0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "fit: both .validation_data and .validation_split "
                            "are given, expected one");
-    *train = cornu__dataset_of(config->model, "fit", &data, false);
+    *train = cornu__dataset_of(config->model, "fit", &data, CORNU_STEP_TRAIN);
     if (!*train) return cornu_error_take();
     if (config->validation_split != 0.0)
         return split_validation(config->validation_split, train, validation);
     if (!validates) return CORNU_OK;
     *validation = cornu__dataset_of(config->model, "fit's validation", &config->validation_data,
-                                    false);
+                                    CORNU_STEP_TEST);
     return *validation ? CORNU_OK : cornu_error_take();
 }
 
@@ -159,7 +159,8 @@ static CornuStatus train_execution(Fit *fit, const CornuBatch *batch)
             cut[i].type.shape.extent[0] = batch->valid;   /* no row is padded */
             own.arrays = cut;
         }
-        const CornuArrays arrays = cornu__batch_arrays(fit->model, loader, &own);
+        const CornuArrays arrays = cornu__batch_arrays(fit->model, CORNU_STEP_TRAIN, loader,
+                                                       &own);
         cornu__phase(trace, "prepare");
         CORNU__TRY(cornu__step(fit->model, CORNU_STEP_TRAIN, &arrays, &step));
         cornu__phase(trace, "infeed");

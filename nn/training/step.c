@@ -420,8 +420,9 @@ static CornuStep *new_step(const CornuModel *model, CornuStepMode mode, const Co
     const bool   own = has_own_data(model, mode);
     if (!step) return NULL;
     *step = (CornuStep){ .mode = mode, .fed_count = -1, .concurrent = concurrent,
-                         .x_count = own ? cornu__model_xs(model) : cornu__model_fed(model, fed),
-                         .y_count = own && mode != CORNU_STEP_PREDICT ? cornu__model_ys(model)
+                         .x_count = own ? cornu__model_xs(model, mode)
+                                        : cornu__model_fed(model, fed),
+                         .y_count = own && mode != CORNU_STEP_PREDICT ? cornu__model_ys(model, mode)
                                                                       : model->output_count,
                          .once = mode == CORNU_STEP_PREDICT && !own &&
                                  cornu__model_runs_once(model) };
@@ -539,7 +540,8 @@ CornuStatus cornu__step_make(CornuModel *model, CornuStepMode mode, const CornuA
 static bool has_other_counts(const CornuModel *model, const CornuStep *step)
 {
     return has_own_data(model, step->mode) && step->mode != CORNU_STEP_PREDICT &&
-           (step->x_count != cornu__model_xs(model) || step->y_count != cornu__model_ys(model));
+           (step->x_count != cornu__model_xs(model, step->mode) ||
+            step->y_count != cornu__model_ys(model, step->mode));
 }
 
 static CornuStatus find_or_make(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,

@@ -75,11 +75,11 @@ static inline CornuData cornu__data_at(const void *config, size_t offset)
 /* Whether data were given. */
 bool cornu__data_given(const CornuModel *model, const CornuData *data);
 
-/* The data set, retained, or a new one of the arrays, which are borrowed for the call; with x_only
- * of the inputs alone. NULL with a pending error, which `who` begins, unless they fit the model's
+/* The data set, retained, or a new one of the arrays, which are borrowed for the call, for steps of
+ * this mode: CORNU_STEP_PREDICT takes the inputs alone. NULL with a pending error, which `who` begins, unless they fit the model's
  * inputs and outputs. */
 CornuDataset *cornu__dataset_of(const CornuModel *model, const char *who, const CornuData *data,
-                                bool x_only);
+                                CornuStepMode mode);
 
 /* Whether labels of these rows are class numbers: the device would truncate 1.7 to class 1, and
  * convert NaN to any number. */
@@ -161,8 +161,8 @@ int64_t cornu__min_batch_rows(const CornuModel *model);
 
 /* The arrays of a batch of the loader, or of one of other extents, divided into x, y and sample
  * weights. */
-CornuArrays cornu__batch_arrays(const CornuModel *model, const CornuDataLoader *loader,
-                                const CornuBatch *batch);
+CornuArrays cornu__batch_arrays(const CornuModel *model, CornuStepMode mode,
+                                const CornuDataLoader *loader, const CornuBatch *batch);
 
 CornuStatus cornu__data_loader_open(CornuDataLoader *loader, const CornuDataLoaderConfig *config);
 /* For a model: batches of its own size by default, if it has one; and where its rows depend on each

@@ -54,11 +54,12 @@ class Feed:
     Each batch is x, (x, y) or (x, y, sample_weight), as fit takes arrays. All have the dtypes and
     ranks of the first one; each is a step of its rows and other extents. An epoch is a pass over
     the data; of an iterator, which has one pass, the steps that fit is told. With `again`, for
-    validation, each epoch has the same batches: those that an iterator gave are kept.
+    validation, each epoch has the same batches: those that an iterator gave are kept. `tests`:
+    they are for steps of test.
     """
 
-    def __init__(self, model, data, shuffle=False, again=False):
-        self._model, self._data, self._shuffle = model, data, shuffle
+    def __init__(self, model, data, shuffle=False, again=False, tests=False):
+        self._model, self._data, self._shuffle, self._tests = model, data, shuffle, tests
         self._once = hasattr(data, "__next__")
         self._kept = [] if again and self._once else None
         self.error = None
@@ -84,15 +85,19 @@ class Feed:
         if len(parts) > 3:
             raise ValueError("a batch has %d parts, expected x, (x, y) or (x, y, sample_weight)"
                              % len(parts))
-        given = getattr(self._model, "_given", self._model._ordered)
-        arrays = given("input", parts[0])
-        labels = getattr(self._model, "_labels", None)
-        if labels is not None:
-            arrays = arrays + labels(arrays, parts[1] if len(parts) > 1 else None)
-        for part in parts[2:]:
-            if part is not None:
-                arrays = arrays + given("weight", part)
+        model, given = self._model, getattr(self._model, "_given", None)
+        if given is None:       # a layer that learns from data
+            arrays = model._ordered("input", parts[0])
+        else:
+            arrays = given("input", parts[0], self._tests)
+            arrays = arrays + model._labels(arrays, parts[1] if len(parts) > 1 else None,
+                                            self._tests)
+            for part in parts[2:]:
+                if part is not None:
+                    arrays = arrays + given("weight", part)
         arrays = [np.asarray(a) for a in arrays]
+        if given is not None and model._own_step is not None:
+            arrays = model._own_step.in_rows(arrays, self._tests)
         rows = {len(a) if a.ndim else None for a in arrays}
         if len(rows) > 1 or None in rows:
             raise ValueError("the arrays of a batch are %s, expected as many rows in each"

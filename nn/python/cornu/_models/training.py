@@ -181,10 +181,10 @@ class Trained(Stepped):
 
     # ---- Data ----
 
-    def _given(self, what, given):
+    def _given(self, what, given, tests=False):
         """The arrays of a batch: of an own step in any structure, else of inputs and outputs."""
         if self._own_step is not None:
-            return self._own_step.arrays(what, given)
+            return self._own_step.arrays(what, given, tests)
         return self._ordered("output" if what == "weight" else what, given)
 
     def _to_predict(self, x):
@@ -225,9 +225,9 @@ class Trained(Stepped):
             return np.asarray(array)[..., None]
         return array
 
-    def _lend(self, lent, to, what, given):
+    def _lend(self, lent, to, what, given, tests):
         """Sets the array `to` of a config from data."""
-        for i, values in enumerate(self._fitting(to, self._given(what, given))):
+        for i, values in enumerate(self._fitting(to, self._given(what, given, tests))):
             to[i] = lent.array(values)
 
     def _fitting(self, to, given):
@@ -236,9 +236,9 @@ class Trained(Stepped):
                              % (self.name, len(given), len(to)))
         return given
 
-    def _labels(self, x, y):
+    def _labels(self, x, y, tests=False):
         """The arrays of y. An output without a loss needs none: it gets a column of zeros."""
-        given = self._given("output", y)
+        given = self._given("output", y, tests)
         count = lib.cornu_model_output_count(self.pointer)
         if self._own_step is not None or len(given) == count or not x:
             return given
@@ -253,13 +253,13 @@ class Trained(Stepped):
     def _config_has_metrics(self):
         return bool(self._compiled["metrics"] or self._compiled["weighted_metrics"])
 
-    def _lend_data(self, lent, to, x, y, sample_weight):
+    def _lend_data(self, lent, to, x, y, sample_weight, tests=False):
         """Sets the data of a config, or those of its validation."""
-        self._lend(lent, to.xs, "input", x)
+        self._lend(lent, to.xs, "input", x, tests)
         if self._own_step is None:
             self._build_for(to.xs)
-        first = [np.asarray(a) for a in self._given("input", x)[:1]] if x is not None else []
-        for i, values in enumerate(self._fitting(to.ys, self._labels(first, y))):
+        first = [np.asarray(a) for a in self._given("input", x, tests)[:1]] if x is not None else []
+        for i, values in enumerate(self._fitting(to.ys, self._labels(first, y, tests))):
             to.ys[i] = lent.array(values)
         if sample_weight is not None:
             self._lend_weights(lent, to, sample_weight)
@@ -317,6 +317,8 @@ class Trained(Stepped):
                         validation_steps=validation_steps or 0,
                         validation_batch_size=validation_batch_size or 0,
                         validation_freq=validation_freq)
+        if self._own_step is not None:
+            self._own_step.tests_alike()
         if is_feed(x):
             refuse(y=y is not None, sample_weight=sample_weight is not None,
                    validation_split=validation_split)
@@ -327,10 +329,11 @@ class Trained(Stepped):
             config.class_weight = self._class_weights(lent, class_weight)
         if is_feed(validation_data):
             config.validation_batch_size = 0
-            config.validation_data.data = self._feed(feeds, validation_data, again=True)
+            config.validation_data.data = self._feed(feeds, validation_data, again=True,
+                                                              tests=True)
         elif validation_data is not None:
             self._lend_data(lent, config.validation_data,
-                            *unpack_x_y_sample_weight(validation_data))
+                            *unpack_x_y_sample_weight(validation_data), tests=True)
         self._stopping = False
         self._running(callbacks, verbose, feeds, config, lambda: setattr(
             self, "history", _callbacks.History(lib.cornu_fit_from(ctypes.byref(config)), self)))
@@ -344,11 +347,11 @@ class Trained(Stepped):
                 return run_it()
         return self._recording_again(once)
 
-    def _feed(self, feeds, data, shuffle=False, again=False):
+    def _feed(self, feeds, data, shuffle=False, again=False, tests=False):
         """The address of a data set of batches, kept in `feeds`."""
         from ..data.pipeline import FileDataset, FileFeed
         read = isinstance(data, FileDataset) and data.batch_size and self._own_step is None
-        feeds.append(FileFeed(self, data) if read else Feed(self, data, shuffle, again))
+        feeds.append(FileFeed(self, data) if read else Feed(self, data, shuffle, again, tests))
         if not self.built:
             self.build(feeds[-1].shape)
         return feeds[-1].address
@@ -404,15 +407,17 @@ class Trained(Stepped):
         """The loss and the metrics, in the order of metrics_names, or a dictionary of them."""
         x = self._know_data(x, y)
         self._need("evaluate")
+        if self._own_step is not None:
+            self._own_step.tested.forget_rows()
         lent, feeds, values = Borrowed(), [], self._values()
         config = struct("CornuEvaluateConfig", model=self.pointer, batch_size=batch_size or 0,
                         verbose=_verbose(verbose), steps=steps or 0,
                         results=ctypes.addressof(values))
         if is_feed(x):
             refuse(y=y is not None, sample_weight=sample_weight is not None)
-            config.data, config.batch_size = self._feed(feeds, x), 0
+            config.data, config.batch_size = self._feed(feeds, x, tests=True), 0
         else:
-            self._lend_data(lent, config, x, y, sample_weight)
+            self._lend_data(lent, config, x, y, sample_weight, tests=True)
         self._running(callbacks, verbose, feeds, config,
                       lambda: lib.cornu_evaluate_from(ctypes.byref(config)))
         return self._results(list(values), return_dict)
@@ -525,7 +530,8 @@ class Trained(Stepped):
         x = self._know_data(x, y)
         self._need("train_on_batch")
         lent, values = Borrowed(), self._values()
-        xs, ys = self._given("input", x), self._given("output", y)
+        tests = function == "cornu_test_on_batch"
+        xs, ys = self._given("input", x, tests), self._given("output", y, tests)
         self.reset_own_metrics()
         if not self.built:
             self.build(np.shape(xs[0]))
@@ -545,7 +551,7 @@ class Trained(Stepped):
                                           "takes them")
             self._recording_again(lambda: getattr(lib, function + "_many")(
                 self.pointer, lent.arrays(xs), lent.arrays(ys), ctypes.addressof(values)))
-        return self._results(list(values), return_dict, function == "cornu_train_on_batch")
+        return self._results(list(values), return_dict, not tests)
 
     def _recording_again(self, run_it):
         """Calls the library; again where recording a step made variables."""

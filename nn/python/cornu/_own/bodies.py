@@ -13,6 +13,7 @@ from .._binding.arrays import Array, to_array
 from .._binding.described import snake_case, unique_name
 from .._binding.nested import mapped
 from .._models.feeds import parts_of
+from .._tensors.functions import rehearse
 from .._tensors.symbols import Tensor, input_tensor
 from .forms import flat, type_of
 from .traced import Layer, attributes
@@ -127,10 +128,15 @@ def called_with(model, parts):
     def array(value):
         value = np.asarray(value)
         return value if value.dtype.kind in "SUO" else to_array(value).view(Array)
-    parts = mapped(tuple(parts), array)
+    parts, arrays = mapped(tuple(parts), array), []
+    mapped(parts, arrays.append)
+    data = parts[0] if len(parts) == 1 else parts
     model._is_asked = True
     try:
-        model.train_step(parts[0] if len(parts) == 1 else parts)
+        if any(each.dtype.kind in "SUO" for each in arrays):
+            model.train_step(data)      # recordings have no strings
+        else:
+            rehearse(model.train_step, data)        # which changes no weight
     except Called as called:
         return called.inputs
     except Exception:       # pylint: disable=broad-exception-caught

@@ -42,6 +42,62 @@ def _is_of_numbers(value):
     return not hasattr(value, "shape") and not isinstance(value, dict)
 
 
+class Arrays:
+    """The arrays of a batch of training, or of test: how they are nested in x and y, and which of
+    them have other rows than the first. `xs` and `ys` are the members of the library's struct
+    that have their numbers."""
+
+    def __init__(self, own, xs, ys):
+        self._own, self._counts = own, {"input": xs, "output": ys}
+        self.forms, self._others = {"input": Place(0), "output": None}, {}
+
+    def given(self, what, given):
+        """The arrays of x or y."""
+        arrays = []
+        if what == "weight":
+            return [np.asarray(given)]
+        self.forms[what] = None if given is None else flat(given, arrays)
+        setattr(self._own, self._counts[what], len(arrays))
+        return arrays
+
+    def take(self, other):
+        """Those that another step was given."""
+        self.forms, self._others = other.forms, other._others
+        for name in self._counts.values():
+            setattr(self._own, name, getattr(other._own, name))
+
+    def in_rows(self, arrays):
+        """The arrays with as many rows in each as the first has, R: another, (N, ...), becomes
+        (R, N, n), its rows filled up to R n numbers."""
+        made, rows = list(arrays), len(arrays[0]) if arrays[0].ndim else 0
+        for i, array in enumerate(arrays):
+            if rows and array.ndim and (len(array) != rows or i in self._others):
+                shape = array.shape[1:]
+                if self._others.setdefault(i, shape) != shape:
+                    raise ValueError("array %d of a batch has rows of %s, those before had %s: "
+                                     "expected the same, as it has not as many as array 0"
+                                     % (i, shape, self._others[i]))
+                size = int(np.prod(shape))
+                whole = np.pad(array.reshape(len(array), size), ((0, 0), (0, -size % rows)))
+                made[i] = whole.reshape(len(array), rows, -1).swapaxes(0, 1)
+        return made
+
+    def forget_rows(self):
+        """The next data may have others."""
+        self._others.clear()
+
+    def as_given(self, tensors):
+        """The tensors of a step in the shapes of the arrays before in_rows."""
+        return [self._unpacked(tensor, self._others[i]) if i in self._others else tensor
+                for i, tensor in enumerate(tensors)]
+
+    @staticmethod
+    def _unpacked(tensor, shape):
+        count = tensor.shape[1]
+        rows = operate("reshape", operate("transpose", tensor, (1, 0, 2)), (count, -1))
+        return operate("reshape", rows[:, :int(np.prod(shape))], (count, *shape))
+
+
 # ---- Recording a step ----
 
 class Logged:
@@ -140,7 +196,8 @@ class OwnStep:
         self.struct = struct("CornuOwnStep", more_logs=True, valid_rows=True, own_data=True, xs=1,
                              own_updates=own_updates)
         self._bridges = []
-        self.forms = {"input": Place(0), "output": None}
+        self.trained = Arrays(self.struct, "xs", "ys")      # and predicted
+        self.tested = Arrays(self.struct, "test_xs", "test_ys")
         for wanted, field, method in ((train, "train", "train_step"), (test, "test", "test_step")):
             if wanted:
                 self._set(field, guarded(_STEP, self._recorder(method), _FAILED))
@@ -155,18 +212,24 @@ class OwnStep:
     def address(self):
         return ctypes.addressof(self.struct)
 
-    def arrays(self, what, given):
+    def arrays(self, what, given, tests=False):
         """The arrays of x or y, whose structure the step gets."""
-        arrays = []
-        if what == "weight":
-            return [np.asarray(given)]
-        self.forms[what] = None if given is None else flat(given, arrays)
-        setattr(self.struct, "xs" if what == "input" else "ys", len(arrays))
-        return arrays
+        return (self.tested if tests else self.trained).given(what, given)
+
+    def in_rows(self, arrays, tests):
+        """The arrays of a batch with as many rows in each as the first has."""
+        return (self.tested if tests else self.trained).in_rows(arrays)
+
+    def tests_alike(self):
+        """The data of test are those of training, until others are given."""
+        self.struct.test_xs = self.struct.test_ys = 0
+        self.trained.forget_rows()
+        self.tested.forget_rows()
 
     def takes_as(self, other):
         """Data in the same forms, which another step was given."""
-        self.forms, self.struct.xs, self.struct.ys = other.forms, other.struct.xs, other.struct.ys
+        self.trained.take(other.trained)
+        self.tested.take(other.tested)
 
     def _begin(self, pointer):
         model, call = self._model(), pointer.contents
@@ -176,13 +239,16 @@ class OwnStep:
         recording.device_owner, recording.model = self, model
         return model, call, recording
 
-    def _data(self, call, recording):
+    @staticmethod
+    def _data(call, recording, arrays):
         """As Keras packs it: x, (x, y) or (x, y, sample_weight); lists are tuples, as tf.data has
         them."""
-        x = _in_tuples(filled(self.forms["input"], recording.tensors(call.x, call.x_count)))
+        given = arrays.as_given(recording.tensors(call.x, call.x_count) +
+                                recording.tensors(call.y, call.y_count))
+        x = _in_tuples(filled(arrays.forms["input"], given[:call.x_count]))
         if not call.y_count and not call.weight_count:
             return (x,) if isinstance(x, tuple) else x
-        y = _in_tuples(filled(self.forms["output"], recording.tensors(call.y, call.y_count))) \
+        y = _in_tuples(filled(arrays.forms["output"], given[call.x_count:])) \
             if call.y_count else None
         weights = recording.tensors(call.weights, call.weight_count)
         return (x, y, weights[0] if len(weights) == 1 else weights) if weights else (x, y)
@@ -190,8 +256,10 @@ class OwnStep:
     def _recorder(self, method):
         def record(_, pointer):
             model, call, recording = self._begin(pointer)
+            tests = method == "test_step" and self.struct.test_xs
+            arrays = self.tested if tests else self.trained
             with recording:
-                logs = model._run_step(getattr(model, method), self._data(call, recording))
+                logs = model._run_step(getattr(model, method), self._data(call, recording, arrays))
                 if isinstance(logs, Logged):    # the library logs it by itself
                     logs = {}
                 if not isinstance(logs, dict):
@@ -206,7 +274,7 @@ class OwnStep:
     def _predict(self, _, pointer, out):
         model, call, recording = self._begin(pointer)
         with recording:
-            made = model.predict_step(self._data(call, recording))
+            made = model.predict_step(self._data(call, recording, self.trained))
             for i, value in enumerate(leaves(made)):
                 out[i] = recording.value(value).pointer
         recording.closed = True
