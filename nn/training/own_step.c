@@ -305,7 +305,7 @@ static CornuStatus log_scalar(CornuStepCall *step, const CornuTracked *log, Corn
                               CornuTensor *weight)
 {
     CORNU__TRY(need_scalar(log->name, weight ? weight : value));
-    weight = cornu_op_convert(weight ? weight : step->total, CORNU_F64);
+    weight = whole(weight ? weight : step->total);
     CornuTensor *sum = cornu_read(step->graph, log->states[0]);
     CornuTensor *count = cornu_read(step->graph, log->states[1]);
     return assign_states(step, log,

@@ -242,6 +242,32 @@ class Parts(unittest.TestCase):
         for shards in (2, 4):
             self.assertLess(largest(self.train(cornu.Device("cpu", shards=shards)), one), 1e-5)
 
+    def test_all_metrics_of_a_step_may_be_given_labels(self):
+        class Every(cornu.Model):
+            """Its mean of the loss becomes that of labels, weighted by predictions, as in Keras."""
+
+            def __init__(self):
+                super().__init__()
+                self.net = cornu.Sequential([cornu.Input((6,)), layers.Dense(3, "sigmoid")])
+
+            def train_step(self, x):
+                labels, made = x[:, :3], self.net(x)
+                for metric in self.metrics:
+                    metric.update_state(labels, made)
+                with cornu.GradientTape() as tape:
+                    loss = self.compute_loss(y=labels, y_pred=self.net(x))
+                gradients = tape.gradient(loss, self.net.trainable_variables)
+                self.optimizer.apply_gradients(zip(gradients, self.net.trainable_variables))
+                return {metric.name: metric.result() for metric in self.metrics}
+        for shards in (1, 4):
+            cornu.utils.set_random_seed(1)
+            model = Every()
+            model.compile(cornu.optimizers.SGD(0.0), "mse", metrics=["mae"],
+                          device=cornu.Device("cpu", shards=shards))
+            logs = model.fit(X, batch_size=8, verbose=0).history
+            made, labels = model.net.predict(X, verbose=0), X[:, :3]
+            self.assertAlmostEqual(logs["loss"][0], (labels * made).sum() / made.sum(), places=5)
+            self.assertAlmostEqual(logs["mae"][0], np.abs(labels - made).mean(), places=5)
 
     def test_a_layer_may_assign_what_depends_on_rows(self):
         class Moving(layers.Layer):
