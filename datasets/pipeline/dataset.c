@@ -254,11 +254,19 @@ void *cornu__dataset_abandon(CornuDataset *dataset)
 
 void *cornu__element_allocate(const CornuDataset *dataset, void **at)
 {
+    return cornu__elements_allocate(dataset, 1, at);
+}
+
+void *cornu__elements_allocate(const CornuDataset *dataset, int64_t count, void **at)
+{
     enum { ALIGNMENT = 64 };
-    size_t offset[CORNU_MAX_COMPONENTS], total = 0;
+    const size_t most = (SIZE_MAX - ALIGNMENT) / (size_t)count;
+    size_t       offset[CORNU_MAX_COMPONENTS], total = 0;
     for (int c = 0; c < dataset->components; c++) {
         offset[c] = total;
-        size_t rounded = (dataset->bytes[c] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        const size_t bytes = dataset->bytes[c] > most ? SIZE_MAX - ALIGNMENT
+                                                      : dataset->bytes[c] * (size_t)count;
+        const size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         total = rounded > SIZE_MAX - total ? SIZE_MAX : total + rounded;
     }
     char *memory = cornu__allocate_aligned(total);

@@ -237,5 +237,7 @@ void cornu__shuffle_order(uint32_t *order, int64_t count, uint64_t seed, int64_t
 /* Zeroed memory for one element, one block: component c is at at[c], aligned to 64 bytes. NULL with
  * CORNU_ERR_MEMORY, not pending. */
 void *cornu__element_allocate(const CornuDataset *dataset, void **at);
+/* The same for several, at least one, which lie in a row in each component. */
+void *cornu__elements_allocate(const CornuDataset *dataset, int64_t count, void **at);
 
 #endif

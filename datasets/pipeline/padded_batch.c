@@ -168,19 +168,11 @@ static CornuStatus bucket_next(CornuStage *stage, CornuSample at, void *const *t
 
 /* ---- Their life ---- */
 
-static CornuStatus open_bin(const CornuDataset *dataset, int64_t size, Bin *bin)
+static CornuStatus open_bin(const CornuDataset *source, int64_t size, Bin *bin)
 {
-    const CornuDataset *source = dataset->source;
-    size_t              total = 0;
-    for (int c = 0; c < dataset->components; c++) total += source->bytes[c] * (size_t)size;
-    char *memory = bin->memory = cornu__allocate_aligned(total);
+    bin->memory = cornu__elements_allocate(source, size, bin->at);
     bin->lengths = cornu__allocate((size_t)size, sizeof *bin->lengths);
-    if (!memory || !bin->lengths) return CORNU_ERR_MEMORY;
-    for (int c = 0; c < dataset->components; c++) {
-        bin->at[c] = memory;
-        memory += source->bytes[c] * (size_t)size;
-    }
-    return CORNU_OK;
+    return bin->memory && bin->lengths ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 static CornuStatus padded_open(CornuStage *stage)
@@ -193,7 +185,7 @@ static CornuStatus padded_open(CornuStage *stage)
     bins->memory = cornu__element_allocate(stage->dataset->source, bins->element);
     if (!bins->memory) return CORNU_ERR_MEMORY;
     for (int b = 0; b < settings->count; b++)
-        CORNU__TRY(open_bin(stage->dataset, settings->buckets[b].size, &bins->bins[b]));
+        CORNU__TRY(open_bin(stage->dataset->source, settings->buckets[b].size, &bins->bins[b]));
     return CORNU_OK;
 }
 

@@ -97,23 +97,15 @@ static CornuStatus window_fetch(CornuStage *stage, CornuSample at, void *const *
 
 static CornuStatus window_open(CornuStage *stage)
 {
-    const CornuDataset *source = stage->dataset->source;
-    const Window       *window = stage->dataset->own;
-    const int64_t       places = (window->size - 1) * window->stride + 1;
+    const Window *window = stage->dataset->own;
+    const int64_t places = (window->size - 1) * window->stride + 1;
     Ring *ring = stage->own = cornu__allocate(1, sizeof *ring +
                                                  (size_t)places * sizeof *ring->held);
     if (!ring) return CORNU_ERR_MEMORY;
     ring->epoch = -1;
     ring->places = places;
-    size_t total = 0;
-    for (int c = 0; c < source->components; c++) total += (size_t)places * source->bytes[c];
-    char *memory = ring->memory = cornu__allocate_aligned(total);
-    if (!memory) return CORNU_ERR_MEMORY;
-    for (int c = 0; c < source->components; c++) {
-        ring->at[c] = memory;
-        memory += (size_t)places * source->bytes[c];
-    }
-    return CORNU_OK;
+    ring->memory = cornu__elements_allocate(stage->dataset->source, places, ring->at);
+    return ring->memory ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 static void window_close(CornuStage *stage)

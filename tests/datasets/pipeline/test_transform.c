@@ -7,6 +7,9 @@
 #include <cmocka.h>
 
 #include "../../../datasets/pipeline/iterator.h"
+#include "../../../datasets/pipeline/padded_batch.h"
+#include "../../../datasets/pipeline/sequence.h"
+#include "../../expect.h"
 #include "numbered.h"
 
 static void test_shuffle_is_a_seeded_permutation(void **state)
@@ -142,6 +145,41 @@ static void test_take_skip_and_repeat_rename_indices(void **state)
     assert_memory_equal(labels, pass, sizeof pass);
 }
 
+/* Components of 16, 4 and 8 bytes, of which each is where its numbers may be. */
+static CornuStatus put_aligned(void *context, CornuSample sample, const CornuArray *in,
+                               const CornuArray *out)
+{
+    (void)sample, (void)in;
+    for (int c = 0; c < 3; c++) {
+        ++*(int *)context;
+        assert_int_equal((uintptr_t)out[c].data % cornu_dtype_size(out[c].type.dtype), 0);
+        memset(out[c].data, 0, cornu_type_bytes(out[c].type));   /* the last is a length */
+    }
+    return CORNU_OK;
+}
+
+static void test_elements_are_aligned(void **state)
+{
+    (void)state;
+    static const CornuType types[] = { { CORNU_F32, { 1, { 4 } } }, { CORNU_I32, { 0 } },
+                                       { CORNU_I64, { 0 } } };
+    for (int kind = 0; kind < 3; kind++) {
+        int           calls = 0;
+        CornuDataset *rows = cornu_dataset_map(numbered_rows(), put_aligned, &calls, types, 3);
+        rows = kind == 0 ? cornu_dataset_window(rows, 3, .shift = 2, .drop_remainder = true)
+             : kind == 1 ? cornu_dataset_padded_batch(rows, 5)
+                         : cornu_dataset_shuffle_window(rows, 7, 1);
+        assert_non_null(rows);
+        CornuIterator    *iterator = cornu_iterator_begin(rows, 0);
+        const CornuBatch *batch = NULL;
+        do expect_ok(cornu_iterator_next(iterator, &batch));
+        while (batch);
+        assert_true(calls >= 3 * NUMBERED_ROWS);
+        cornu_iterator_free(iterator);
+        cornu_dataset_free(rows);
+    }
+}
+
 static void test_map_makes_new_components(void **state)
 {
     (void)state;
@@ -200,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_batch_pads_or_drops_the_remainder),
         cmocka_unit_test(test_take_skip_and_repeat_rename_indices),
         cmocka_unit_test(test_map_makes_new_components),
+        cmocka_unit_test(test_elements_are_aligned),
         cmocka_unit_test(test_map_after_batch_sees_batches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

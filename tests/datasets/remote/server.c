@@ -45,12 +45,13 @@ void server_forget(void)
     server_forget_log();
 }
 
-static const File *find(const char *name)
+/* A copy: a client that ended early leaves its answer running while the files change. */
+static bool find(const char *name, File *file)
 {
-    const File *found = NULL;
+    bool found = false;
     pthread_mutex_lock(&lock);
     for (int i = 0; i < file_count; i++)
-        if (!strcmp(files[i].name, name)) found = &files[i];
+        if (!strcmp(files[i].name, name)) *file = files[i], found = true;
     pthread_mutex_unlock(&lock);
     return found;
 }
@@ -65,7 +66,14 @@ static int note(const char *target, const char *range)
     return number;
 }
 
-const char *server_log(void) { return requests_log; }
+const char *server_log(void)
+{
+    static char until_now[SERVER_LOG];
+    pthread_mutex_lock(&lock);
+    memcpy(until_now, requests_log, sizeof until_now);
+    pthread_mutex_unlock(&lock);
+    return until_now;
+}
 
 int server_requests(void)
 {
@@ -226,8 +234,9 @@ static void misbehave(const Request *request)
 
 static void answer(const Request *request)
 {
-    const File *file = find(request->name);
-    const int   code = atoi(request->behaviour);
+    File       file = { .bytes = NULL };
+    const bool there = find(request->name, &file);
+    const int  code = atoi(request->behaviour);
     if (!strncmp(request->target, "/storage/v1/b/bucket/o?", 23)) list(request, true);
     else if (strstr(request->query, "list-type=2")) list(request, false);
     else if (code) refuse(request, code);
@@ -236,7 +245,7 @@ static void answer(const Request *request)
     else if (!is_allowed(request)) refuse(request, is(request, "token") ? 401 : 403);
     else if (is(request, "moved") || is(request, "circle") || is(request, "header") ||
              is(request, "endless")) misbehave(request);
-    else if (file) send_file(request, file);
+    else if (there) send_file(request, &file);
     else refuse(request, 404);
 }
 

@@ -44,7 +44,8 @@ int  server_port(void);
 void server_file(const char *name, const void *bytes, size_t size);
 void server_forget(void);
 
-/* The requests since the last call of server_forget_log: lines "GET /ranges/a bytes=0-0". */
+/* The requests since the last call of server_forget_log: lines "GET /ranges/a bytes=0-0"; valid
+ * until the next call, of one thread. */
 const char *server_log(void);
 int         server_requests(void);
 void        server_forget_log(void);
