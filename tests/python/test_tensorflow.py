@@ -282,6 +282,7 @@ class Attributes(unittest.TestCase):
         layer = Scaled()
         model = cornu.Model(given, layer(given))
         self.assertEqual([w.shape for w in model.trainable_weights], [(3,)])
+        self.assertEqual(layer.weights, [layer.scale, layer.calls])
         model.compile(cornu.optimizers.SGD(0.3), "mse")
         x = np.ones((8, 3), "float32")
         model.fit(x, 3 * x, epochs=2, verbose=0)

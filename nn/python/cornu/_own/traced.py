@@ -116,10 +116,12 @@ class Traces:
                       kind)
 
     def __setattr__(self, name, value):
-        value = as_attribute(value)
-        super().__setattr__(name, value)
-        if isinstance(value, Variable) and self.class_name is None:
-            value.belong_to(self)
+        own = as_attribute(value)
+        super().__setattr__(name, own)
+        if isinstance(own, Variable) and self.class_name is None:
+            own.belong_to(self)
+            if own is not value:        # the layer's weight itself, as of add_weight
+                super().__setattr__(name, own.of_layer)
 
     @staticmethod
     def _initializer(given, shape, dtype):
