@@ -121,5 +121,19 @@ class Tapes(unittest.TestCase):
             step(np.ones(2, "float32"))
 
 
+class Assigned(unittest.TestCase):
+    def test_values_are_those_before_an_assignment(self):
+        x, variable = np.ones((2, 3), "float32"), cornu.Variable(2.0)
+        dense = cornu.layers.Dense(1, kernel_initializer="ones")
+        dense(x)
+        with cornu.GradientTape() as tape:
+            loss, factor = ops.sum(ops.square(dense(x))), variable * 3.0
+        gradient = tape.gradient(loss, dense.kernel)
+        dense.kernel.assign(np.zeros((3, 1)))
+        variable.assign(5.0)
+        self.assertEqual((float(loss), float(factor)), (18.0, 6.0))
+        np.testing.assert_array_equal(np.asarray(gradient), np.full((3, 1), 12.0))
+
+
 if __name__ == "__main__":
     unittest.main()

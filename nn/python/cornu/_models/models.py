@@ -371,7 +371,8 @@ class Model(Trained, Configured, Weighted):
                 if current() is None and not isinstance(find_tensor([inputs]), Value):
                     with contextlib.suppress(ShapeError, UnsupportedError, TypeError):
                         self._know_data(inputs)     # else the body runs as it is, or says why not
-                if self._owned is not None and not self._parts and self._fits(inputs):
+                if self._owned is not None and not self._parts and self._fits(inputs) and \
+                        not self._body._stores:
                     return call_model(self, self._ordered("input", inputs),
                                       self._body._usual_training(training), mask)
             return self._body(inputs, **{k: v for k, v in given.items() if v is not None})

@@ -6,6 +6,7 @@ import weakref
 from .._binding.described import Described, unique_name
 from .._binding.library import lib, struct
 from .._tensors.symbols import Tensor, input_config, set_extents
+from .._own.changed import current
 from ..layers import Layer, Weighted, by_address
 from .models import Model
 
@@ -122,6 +123,7 @@ class Sequential(Model):
             raise TypeError("%s is a class; expected a layer, %s(…)" % (layer, layer.__name__))
         if not isinstance(layer, Weighted):
             raise TypeError("%r is not a layer of this package" % (layer,))
+        layer = current(layer)
         own = layer._body if isinstance(layer, Model) else \
             layer if layer._is_traced or layer._waits else None
         shape = vars(layer).get("_input_shape")

@@ -115,8 +115,9 @@ class Weight(Readable):
 
     def write(self, value):
         """Sets the value at once, wherever that is."""
-        lent = Borrowed()
-        lib.cornu_weight_write(self._address, lent.array(np.asarray(value, np.float32)))
+        for recording in list(state.lazy):
+            recording.compute_all()
+        lib.cornu_weight_write(self._address, Borrowed().array(np.asarray(value, np.float32)))
 
     def assign_add(self, value):
         self.assign(self + value)
@@ -338,8 +339,8 @@ def attributes(value, path=""):
     """(path, layer) for each layer among the attributes of an object, as Keras' files name them:
     "dense", and in a list "blocks/dense_1"; "" is the one that an object extends, itself."""
     for name, member in vars(value).items():
-        if name in ("_wrappers", "_of_extents", "_arguments", "_viewed", "_measuring"):
-            # of single calls, of data, of __init__, of files, of a step
+        if name in ("_wrappers", "_of_extents", "_arguments", "_viewed", "_measuring", "_now"):
+            # of single calls, of data, of __init__, of files, of a step, as it is since a change
             continue
         if name == "_base":
             yield "", member

@@ -36,6 +36,9 @@ class Body(Layer):
     def _class(self):
         return type(self._of[0])
 
+    def _stored(self):
+        return dict(vars(self._of[0]))
+
     def _sublayers(self):
         seen = {id(self)}
         return [(path, layer) for path, layer in attributes(self._of[0])

@@ -148,8 +148,8 @@ class Step(Into):
         if isinstance(value, Deferred):
             return self._log_deferred(name, value)
         value = operate("cast", self.value(value), "float32")
-        if value.ndim:
-            raise ValueError("the log %r is %r, expected a scalar" % (name, value))
+        if value.ndim:      # as Keras' bar shows it
+            value = operate("mean", value)
         lib.cornu_step_log_last(self.address, name, value.pointer)
 
     def _log_deferred(self, name, deferred):

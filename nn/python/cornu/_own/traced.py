@@ -15,6 +15,7 @@ from .._models.configured import Configured, note_arguments
 from .._binding.described import Described, plain, snake_case, unique_name
 from .._tensors.extents import extents_of
 from .._tensors.functions import Variable
+from .arguments import note_arguments
 from .input_spec import check_spec
 from .._binding.library import Owned, arguments, lib, struct
 from .._binding.nested import filled
@@ -22,9 +23,11 @@ from .._tensors.operators import users_line
 from .callables import Objects, is_own
 from .forms import Measured, Shaped, flat, numbers, shapes_of, type_of
 from .._tensorflow import as_attribute
+from .stored import note_change, stores_tensors
 from .._tensors.symbols import Form, Tensor, find_tensor, made_by, operation, results
 from .._tensors.traces import Trace, has_strings, in_trace_of, mark, tracing
 from .._models.weighted import Weight, Weighted, attributes, by_address
+from .._tensors.values import state
 
 _MOST = lib.constants["CORNU_MAX_MODEL_TENSORS"]
 
@@ -42,6 +45,7 @@ class Traces:
     _is_traced = True           # no class of the library's
     _traced = None              # the library's layer
     _building, _is_built = False, False
+    _stores, _changes = False, 0        # attributes: see stored.py
     supports_masking = False
     _outside = None             # the trace of what the call that is prepared makes of strings
     _began = None               # the trace of get_initial_state, and whether it is to be added to
@@ -116,12 +120,13 @@ class Traces:
                       kind)
 
     def __setattr__(self, name, value):
-        own = as_attribute(value)
+        old, own = vars(self).get(name), as_attribute(value)
         super().__setattr__(name, own)
         if isinstance(own, Variable) and self.class_name is None:
             own.belong_to(self)
             if own is not value:        # the layer's weight itself, as of add_weight
                 super().__setattr__(name, own.of_layer)
+        note_change(self, name, old, vars(self).get(name))
 
     @staticmethod
     def _initializer(given, shape, dtype):
@@ -267,7 +272,9 @@ class Traces:
                 trace.replay(self._outside, inputs[self._outside.place:])
             if training is not None:
                 kwargs = dict(kwargs, training=training)
+            before = self._stored()
             made = self.call(*filled(args, inputs), **filled(kwargs, inputs))
+            self._stores |= stores_tensors(self, before, trace)
             if made is None or inspect.isgenerator(made) or isinstance(made, (str, set)):
                 raise ValueError("%s: call returns %.60r, expected tensors (%s.call)"
                                  % (self.name, made, type(self).__name__))
@@ -355,6 +362,7 @@ class Traces:
 
     def _usual_training(self, given):
         """What `training` is in a call on arrays or in a step that does not say it."""
+        given = state.training if given is None else given
         if given is not None or not self._training_matters():
             return given
         usual = inspect.signature(self.call).parameters["training"].default
@@ -377,6 +385,10 @@ class Traces:
             else:
                 config.assigned_of[i] = weight._address
         lib.cornu_traced_add_from(self._ready(), ctypes.byref(config))
+
+    def _stored(self):
+        """The attributes that a call may set."""
+        return dict(vars(self))
 
     def _trace(self, args, kwargs, types):
         phases = [True, False] if self._training_matters() else [None]
@@ -453,6 +465,9 @@ class Traces:
 
     def _called(self, args, kwargs):
         """The result of a call on symbolic tensors, in the form that call returns it."""
+        if self._changes:
+            from .changed import current
+            return current(self)._called(args, kwargs)
         tensors, form = self._prepared(args, kwargs)
         address, outer, training = self._ready(), tracing(), kwargs.get("training")
         if training is None or (outer is not None and outer.training == bool(training)):

@@ -90,6 +90,12 @@ class Placed:
         weights = model.weights
         self.first = (weights[0]._weight, weights[0]._weight.variable) if weights else (self, None)
 
+    def is_elsewhere(self, values):
+        """Whether it is a model without weights on another device than these recorded tensors."""
+        recording = recording_of(values)
+        return self.first[1] is None and recording is not None and \
+            recording.device != self.address
+
     def is_current(self):
         return self.first[0].variable == self.first[1]
 
@@ -135,6 +141,7 @@ def _whole(value, dtype):
 
 def call_model(model, inputs, training=None, mask=None):
     """model(x): one output or a list of them, recorded or computed."""
+    training = state.training if training is None else training
     made = in_graph(lambda *x: call_model(model, list(x), training, mask), *inputs)
     if made is not NotImplemented:
         return made
@@ -299,17 +306,21 @@ _AS_IT_IS = object()        # in the place of the model of a call
 
 
 def _called_as_it_is(layer, args, kwargs, training, error=None):
-    """An own layer's call that is no graph of any number of rows, such as one of lengths that grow
-    or of elements that are shapes, on these operands; `error` said so."""
-    training = layer._usual_training(training)
-    if training is not None:
+    """An own layer's call, run by Python on these operands: one that stores tensors in attributes,
+    or that is no graph of any number of rows, such as one of lengths that grow or of elements that
+    are shapes; `error` said so."""
+    training, before = layer._usual_training(training), state.training
+    if training is not None and layer._training_matters():
         kwargs["training"] = training
+    state.training = training
     try:
         return layer.call(*args, **kwargs)
     except Exception:
         if error is None:
             raise
         raise error from None
+    finally:
+        state.training = before
 
 
 def call_layer(layer, args, kwargs):
@@ -331,7 +342,8 @@ def call_layer(layer, args, kwargs):
     args, kwargs = [symbols(value) for value in args], symbols(kwargs)
     key = repr((symbols.key, args, kwargs.keys()))
     model = layer._wrappers.get(key)
-    if model is None:
+    placed = getattr(model, "_placed", None)
+    if model is None or placed is not None and placed.is_elsewhere(symbols.given):
         try:
             model = _model_of_call(layer, symbols, args, kwargs)
         except (ShapeError, UnsupportedError, TypeError) as error:
@@ -343,7 +355,7 @@ def call_layer(layer, args, kwargs):
         if model is None:
             return _strings(layer, symbols.given)
         _keep(layer, key, model)
-    if model is _AS_IT_IS:
+    if model is _AS_IT_IS or layer._is_traced and layer._stores:
         return _called_as_it_is(layer, *given, training)
     made, masked = call_model(model, symbols.given, training)
     for result, mask in masked:

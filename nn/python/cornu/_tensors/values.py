@@ -37,7 +37,9 @@ class _State(threading.local):
 
     def __init__(self):
         self.recordings, self.kept, self.counters = [], collections.OrderedDict(), {}
+        self.lazy = weakref.WeakSet()       # recordings whose values may not be computed yet
         self._device = None
+        self.training = None    # of the call, run by Python, that a layer is called in
 
     @property
     def device(self):
@@ -179,6 +181,8 @@ class Recording:
         self.used = set()   # arrays and variables, by id, that something has read
         self.bound = {}     # values of variables, by their id, that are none in this recording
         self.journal = [] if lazy else None     # operations on arrays, before it needs its device
+        if lazy:
+            state.lazy.add(self)
 
     def __enter__(self):
         state.recordings.append(self)
@@ -323,25 +327,30 @@ class Recording:
 
     # ---- Lazy ones ----
 
-    def _run(self, values):
-        Compiled(self, [], values).fill()
+    def _missing(self):
+        return [v for v in [value() for value in self.values] if v is not None and v._array is None]
 
-    def compute(self, value):
-        """Computes one of its values, and does nothing else."""
+    def compute(self, *values):
+        """Computes some of its values, and does nothing else."""
         if self.assigns:
             return self.finish()
         saved = [(weight, weight.numpy()) for weight in self.restores.values()]
-        self._run([value])
+        Compiled(self, [], list(values)).fill()
         for weight, array in saved:
             lib.cornu_weight_write(weight._address, Borrowed().array(array))
+
+    def compute_all(self):
+        """Computes the values that are not yet: what they read is about to change."""
+        missing = self._missing()
+        if missing and not self.closed and self not in state.recordings:
+            self.compute(*missing)
 
     def finish(self):
         """Runs it for good, with its assignments: its values are arrays from now on."""
         if self.closed:
             return
         self.closed, self.journal = True, None
-        alive = [value() for value in self.values]
-        self._run([v for v in alive if v is not None and v._array is None])
+        Compiled(self, [], self._missing()).fill()
         self.count()
         self.kept, self._constants, self.values = [], {}, []
 
@@ -353,10 +362,8 @@ class Recording:
 
     def is_current(self):
         """Whether it can be run again: what it reads is where it was."""
-        for weight, address in self.placed:
-            if weight.variable != address:
-                return False
-        return lib.cornu_graph_is_current(self.pointer)
+        return all(weight.variable == address for weight, address in self.placed) and \
+            lib.cornu_graph_is_current(self.pointer)
 
 
 class Counter:
