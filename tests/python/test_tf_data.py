@@ -39,6 +39,23 @@ class GraphNodes(unittest.TestCase):
         np.testing.assert_allclose(np.stack(list(made.as_numpy_iterator())), whole[:, 1:9, 3:9],
                                    atol=1e-6)
 
+    def test_a_model_without_weights_beside_one_that_trains(self):
+        """Both have been called before, on the device of this thread."""
+        change = keras.Sequential([layers.Rescaling(1 / 255), layers.Resizing(20, 20)])
+        images = np.random.default_rng(0).integers(0, 255, (64, 24, 24, 3)).astype("uint8")
+        model = keras.Sequential([keras.Input((20, 20, 3)), layers.Conv2D(32, 3),
+                                  layers.Conv2D(32, 3), layers.GlobalAveragePooling2D(),
+                                  layers.Dense(2)])
+        whole = change(images)
+        model(whole)
+        model.compile("sgd", "mse")
+        batches = tf.data.Dataset.from_tensor_slices((images, np.ones((64, 2), "float32"))).batch(
+            4).map(lambda x, y: (change(x), y), num_parallel_calls=tf.data.AUTOTUNE).prefetch(4)
+        model.fit(batches, epochs=2, verbose=0)
+        np.testing.assert_allclose(change(images), whole)
+        self.assertAlmostEqual(model.evaluate(batches, verbose=0),
+                               model.evaluate(whole, np.ones((64, 2)), verbose=0), places=5)
+
     def test_unknown_extents_stay_unknown(self):
         made = tf.data.Dataset.from_generator(
             lambda: iter([data(20, 24, 3), data(9, 300, 3)]),

@@ -110,7 +110,7 @@ class Model(Trained, Configured, Weighted):
         self._predicts, self._output_types, self._device = False, None, None
         self._input_shapes = None
         self._shared = None     # the device of another model with the same weights
-        self._placed, self._eager = None, {}     # of calls on arrays
+        self._placed, self._eager, self._elsewhere = None, {}, {}       # of calls on arrays
         self._of_extents = {}   # models for data of other extents, see _fitting_model
 
     @classmethod

@@ -339,8 +339,10 @@ def attributes(value, path=""):
     """(path, layer) for each layer among the attributes of an object, as Keras' files name them:
     "dense", and in a list "blocks/dense_1"; "" is the one that an object extends, itself."""
     for name, member in vars(value).items():
-        if name in ("_wrappers", "_of_extents", "_arguments", "_viewed", "_measuring", "_now"):
-            # of single calls, of data, of __init__, of files, of a step, as it is since a change
+        if name in ("_wrappers", "_of_extents", "_elsewhere", "_arguments", "_viewed",
+                    "_measuring", "_now"):
+            # of single calls, of data, of other devices, of __init__, of files, of a step, as it is
+            # since a change
             continue
         if name == "_base":
             yield "", member

@@ -90,11 +90,9 @@ class Placed:
         weights = model.weights
         self.first = (weights[0]._weight, weights[0]._weight.variable) if weights else (self, None)
 
-    def is_elsewhere(self, values):
-        """Whether it is a model without weights on another device than these recorded tensors."""
-        recording = recording_of(values)
-        return self.first[1] is None and recording is not None and \
-            recording.device != self.address
+    def is_elsewhere(self, device):
+        """Whether it is of a model without weights, which may be on any device, on another one."""
+        return self.first[1] is None and device != self.address
 
     def is_current(self):
         return self.first[0].variable == self.first[1]
@@ -112,8 +110,23 @@ def place(model, recording, x):
     recording.placed.append(placed.first)
 
 
+def _on(device, model):
+    """A model for this device: itself, or, of one without weights that is on another, such as that
+    of a thread, a model of it."""
+    if model._placed is None or not model._placed.is_elsewhere(device):
+        return model
+    if device not in model._elsewhere:
+        from .._models.models import Model
+        inputs = [input_tensor(t.shape[1:], dtype=t.dtype) for t in model.inputs]
+        made = model(inputs[0] if len(inputs) == 1 else inputs)
+        model._elsewhere[device] = Model(inputs, [t for t in leaves(made) if isinstance(t, Tensor)],
+                                         name=model.name, only_called=True)
+    return model._elsewhere[device]
+
+
 def record_model(recording, model, inputs, training=False, mask=None):
     """The outputs of a model in a recording: a list of Values."""
+    model = _on(recording.device, model)
     place(model, recording, inputs[0])
     values = [recording.value(x) for x in inputs]
     call = recording.call(training, draws=True)
@@ -153,6 +166,7 @@ def call_model(model, inputs, training=None, mask=None):
         return model._formed(made[0] if len(made) == 1 else made)
     from .functions import finish_pending
     finish_pending()
+    formed, model = model._formed, _on(state.device.address, model)
     arrays = [stored(x) for x in inputs]
     if any(array.dtype.kind in "SUO" for array in arrays) or _has_hashes(model):
         return _viewed(model.predict_on_batch(arrays))
@@ -166,7 +180,7 @@ def call_model(model, inputs, training=None, mask=None):
     made = known.run(arrays)
     count = lib.cornu_model_output_count(model.pointer)
     made, model._losses = made[:count], made[count:]
-    return model._formed(made[0] if count == 1 else made)
+    return formed(made[0] if count == 1 else made)
 
 
 def _has_hashes(model):
@@ -342,8 +356,7 @@ def call_layer(layer, args, kwargs):
     args, kwargs = [symbols(value) for value in args], symbols(kwargs)
     key = repr((symbols.key, args, kwargs.keys()))
     model = layer._wrappers.get(key)
-    placed = getattr(model, "_placed", None)
-    if model is None or placed is not None and placed.is_elsewhere(symbols.given):
+    if model is None:
         try:
             model = _model_of_call(layer, symbols, args, kwargs)
         except (ShapeError, UnsupportedError, TypeError) as error:
