@@ -2,8 +2,8 @@
 
 Such a program computes its data by TensorFlow and its networks by Cornu, and writes
 tf.reduce_mean(loss) or tf.GradientTape() for both. TensorFlow itself asks other packages what to do
-with tensors that it cannot read; the tape, tf.function and the draws, which ask nobody, are replaced
-in the module `tensorflow` by classes and functions that do as before with what is TensorFlow's.
+with tensors that it cannot read; the tape, tf.function, control flow and the draws, which ask
+nobody, are replaced in the module `tensorflow` by classes and functions that do as before with what is TensorFlow's.
 
 In its graphs, such as those that tf.data makes of functions given to map, layers and operations of
 Cornu are nodes that call Python.

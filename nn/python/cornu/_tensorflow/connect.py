@@ -16,6 +16,8 @@ from .._tensors.values import Readable, Value, current, state
 from . import draws
 from .complex import is_complex
 from .functions import FUNCTIONS
+from .images import REPLACED
+from .loops import LOOPS
 
 
 def known_array(x):
@@ -47,6 +49,9 @@ def connect(tensorflow):
     _make_dispatcher(tensorflow, eager)().register()
     tensorflow.GradientTape = _make_tape(tensorflow.GradientTape, is_ours)
     tensorflow.function = _make_function(tensorflow)
+    for module, functions in ((tensorflow, LOOPS), (tensorflow.image, REPLACED)):
+        for name, made in functions.items():
+            setattr(module, name, _chosen(getattr(module, name), made))
     for name, draw in draws.DRAWS.items():
         real = _find(tensorflow.random, name)
         if real is not None:
@@ -91,9 +96,19 @@ def _make_dispatcher(tensorflow, eager):
             if made is None:
                 return self.NOT_SUPPORTED
             given = dict(signature.bind(*args, **kwargs).arguments)
-            given.pop("name", None)
+            for unused in ("name", "bad_indices_policy"):
+                given.pop(unused, None)
             return made(**mapped(given, plain))
     return Dispatcher
+
+
+def _chosen(real, made):
+    """A function of either package, by what it is given."""
+    @functools.wraps(real)
+    def call(*args, **kwargs):
+        ours = find_tensor([*args, *kwargs.values()]) is not None
+        return (made if ours else real)(*args, **kwargs)
+    return call
 
 
 def _drawing(real, draw):

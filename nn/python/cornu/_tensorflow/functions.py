@@ -6,7 +6,7 @@ Any number of operands is one argument, a tuple, as is what else is given by nam
 import numpy as np
 
 from .. import ops, random
-from . import complex as complex_numbers
+from . import complex as complex_numbers, images, indexing
 
 
 # ---- Those that differ by their arguments' names alone ----
@@ -44,7 +44,7 @@ _SAME = {
     "math.unsorted_segment_min": "segment_min", "math.unsorted_segment_prod": "segment_prod",
     "image.rgb_to_grayscale": "rgb_to_grayscale", "image.rgb_to_hsv": "rgb_to_hsv",
     "image.hsv_to_rgb": "hsv_to_rgb", "nn.depth_to_space": "depth_to_space",
-    "nn.space_to_depth": "space_to_depth", "map_fn": "map",
+    "nn.space_to_depth": "space_to_depth",
 }
 
 
@@ -201,6 +201,34 @@ def l2_loss(t):
     return ops.sum(ops.square(t)) / 2
 
 
+def squared_difference(x, y):
+    return ops.square(x - y)
+
+
+def xlogy(x, y):
+    """0 where x is."""
+    return ops.where(ops.equal(x, 0), 0.0, x * ops.log(ops.where(ops.equal(x, 0), 1.0, y)))
+
+
+def saturate_cast(value, dtype):
+    kind = np.dtype(dtype)
+    if kind.kind in "iu":
+        value = ops.clip(value, np.iinfo(kind).min, np.iinfo(kind).max)
+    return ops.cast(value, dtype)
+
+
+def ensure_shape(x, shape):
+    wanted = tuple(shape)
+    if len(wanted) != len(x.shape) or any(
+            a is not None and b is not None and a != b for a, b in zip(wanted, x.shape)):
+        raise ValueError("tf.ensure_shape: the shape is %s, expected %s" % (x.shape, wanted))
+    return x
+
+
+def zero_fraction(value):
+    return ops.mean(ops.cast(ops.equal(value, 0), "float32"))
+
+
 def segment_mean(data, segment_ids, num_segments):
     """Of segments without rows 0."""
     count = ops.segment_sum(ops.ones_like(data), segment_ids, num_segments)
@@ -297,63 +325,25 @@ def dropout(x, rate, noise_shape=None, seed=None):
     return random.dropout(x, rate, noise_shape, seed)
 
 
-# ---- Images ----
-
-def resize(images, size, method="bilinear", preserve_aspect_ratio=False, antialias=False):
-    return ops.image.resize(images, [int(v) for v in size], interpolation=method,
-                            antialias=antialias)
-
-
-def extract_patches(images, sizes, strides, rates, padding):
-    return ops.image.extract_patches(images, _extents(sizes, 2), strides=_extents(strides, 2),
-                                     dilation_rate=_extents(rates, 2), padding=padding.lower())
+def weighted_cross_entropy_with_logits(labels, logits, pos_weight):
+    """Positive labels weigh pos_weight."""
+    weight = 1 + (pos_weight - 1) * labels
+    return (1 - labels) * logits + weight * (
+        ops.log1p(ops.exp(-ops.absolute(logits))) + ops.relu(-logits))
 
 
-def convert_image_dtype(image, dtype, saturate=False):
-    if "float" not in image.dtype or "float" not in dtype:
-        raise TypeError("tf.image.convert_image_dtype of %s to %s, expected floats"
-                        % (image.dtype, dtype))     # tf.image.psnr asks for its counterpart then
-    return ops.cast(image, dtype)
+def ctc_loss(labels, logits, label_length, logit_length, logits_time_major=True, unique=None,
+             blank_index=None):
+    """Of each sequence, in nats; labels (B, L), logits (T, B, C) or (B, T, C)."""
+    logits = ops.transpose(logits, (1, 0, 2)) if logits_time_major else logits
+    return ops.ctc_loss(labels, logits, label_length, logit_length, mask_index=blank_index or 0)
 
 
-def flip_left_right(image):
-    return ops.flip(image, -2)
-
-
-def flip_up_down(image):
-    return ops.flip(image, -3)
-
-
-def grayscale_to_rgb(images):
-    return ops.repeat(images, 3, -1)
-
-
-def psnr(a, b, max_val):
-    """In dB, of each image. Source: "Image Quality Metrics: PSNR vs. SSIM", 2010, section 2."""
-    a, b = ops.cast(a, "float32"), ops.cast(b, "float32")
-    return 10 * ops.log10(float(max_val) ** 2 / ops.mean(ops.square(a - b), axis=(-3, -2, -1)))
-
-
-def ssim(img1, img2, max_val, filter_size=11, filter_sigma=1.5, k1=0.01, k2=0.03,
-         return_index_map=False):
-    """Of each image. Source: Wang and others, "Image Quality Assessment: From Error Visibility to
-    Structural Similarity", 2004, section III.B."""
-    channels = img1.shape[-1]
-    at = np.arange(filter_size) - (filter_size - 1) / 2
-    line = np.exp(-at ** 2 / (2 * filter_sigma ** 2))
-    window = np.outer(line, line) / line.sum() ** 2
-    window = np.tile(window[:, :, None, None], (1, 1, channels, 1)).astype(np.float32)
-
-    def local(x):
-        return ops.depthwise_conv(x, window)
-
-    mean1, mean2 = local(img1), local(img2)
-    products, squares = mean1 * mean2, ops.square(mean1) + ops.square(mean2)
-    c1, c2 = (k1 * max_val) ** 2, (k2 * max_val) ** 2
-    covariance = local(img1 * img2) - products
-    variances = local(ops.square(img1) + ops.square(img2)) - squares
-    made = (2 * products + c1) / (squares + c1) * (2 * covariance + c2) / (variances + c2)
-    return ops.mean(made, -1) if return_index_map else ops.mean(made, (-3, -2, -1))
+def separable_conv2d(input, depthwise_filter,           # pylint: disable=redefined-builtin
+                     pointwise_filter, strides, padding, data_format=None, dilations=None):
+    _check_format(data_format)
+    return ops.separable_conv(input, depthwise_filter, pointwise_filter, _extents(strides, 2),
+                              padding.lower(), dilation_rate=_extents(dilations, 2) or 1)
 
 
 FUNCTIONS = {name: _by_place(getattr(ops, operation)) for name, operation in _SAME.items()
@@ -361,22 +351,23 @@ FUNCTIONS = {name: _by_place(getattr(ops, operation)) for name, operation in _SA
 FUNCTIONS.update({made.__name__: made for made in (
     convert_to_tensor, ones, zeros, ones_like, zeros_like, linspace, eye, meshgrid, one_hot,
     pad, split, unstack, gather, where, sort, argsort, matmul, einsum, add_n, norm,
-    clip_by_norm)})
+    clip_by_norm, saturate_cast, ensure_shape)})
 FUNCTIONS.update({"nn." + made.__name__: made for made in (
     softmax, log_softmax, leaky_relu, gelu, depthwise_conv2d, conv2d_transpose, moments, l2_loss,
     sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits,
-    sparse_softmax_cross_entropy_with_logits, embedding_lookup, bias_add, dropout)})
-FUNCTIONS.update({"image." + made.__name__: made for made in (
-    resize, extract_patches, convert_image_dtype, flip_left_right, flip_up_down, grayscale_to_rgb,
-    psnr, ssim)})
+    sparse_softmax_cross_entropy_with_logits, embedding_lookup, bias_add, dropout, zero_fraction,
+    weighted_cross_entropy_with_logits, ctc_loss, separable_conv2d)})
 FUNCTIONS.update({
     "range": range_, "argmax": arg(ops.argmax), "argmin": arg(ops.argmin),
     "cumsum": cumulative(ops.cumsum, 0), "math.cumprod": cumulative(ops.cumprod, 1),
     "math.top_k": top_k, "math.in_top_k": in_top_k, "math.l2_normalize": l2_normalize,
-    "math.unsorted_segment_mean": segment_mean,
+    "math.unsorted_segment_mean": segment_mean, "math.accumulate_n": add_n,
+    "math.squared_difference": squared_difference, "math.xlogy": xlogy,
     "nn.conv1d": convolution(ops.conv, 1), "nn.conv2d": convolution(ops.conv, 2),
     "nn.conv3d": convolution(ops.conv, 3),
     "nn.avg_pool1d": pooling(ops.average_pool, 1), "nn.avg_pool2d": pooling(ops.average_pool, 2),
     "nn.max_pool1d": pooling(ops.max_pool, 1), "nn.max_pool2d": pooling(ops.max_pool, 2),
 })
 FUNCTIONS.update(complex_numbers.FUNCTIONS)
+FUNCTIONS.update(images.FUNCTIONS)
+FUNCTIONS.update(indexing.FUNCTIONS)
