@@ -85,6 +85,14 @@ class GraphNodes(unittest.TestCase):
         np.testing.assert_allclose(np.stack(sums), turned[:, :8] + turned[:, 8:], atol=1e-6)
         self.assertEqual(list(above), list(x.max((1, 2)) > 0.5))
 
+    def test_images_as_networks_expect_them(self):
+        images = np.random.default_rng(0).integers(0, 255, (3, 4, 5, 3)).astype("uint8")
+        for network in (keras.applications.vgg19, keras.applications.mobilenet_v2):
+            made = self.mapped(network.preprocess_input, images)
+            self.assertEqual(made.element_spec.dtype, tf.float32)
+            np.testing.assert_allclose(np.stack(list(made.as_numpy_iterator())),
+                                       network.preprocess_input(images), rtol=1e-6)
+
     def test_draws_differ_between_elements(self):
         def noisy(x):
             flips = keras.random.uniform(()) < 0.5

@@ -149,6 +149,13 @@ class Functions(unittest.TestCase):
             other = np.abs(made - np.flip(many, axis)).max((1, 2, 3)) == 0
             self.assertTrue((same | other).all() and same.any() and other.any())
 
+    def test_sparse_tensors_of_tensorflow(self):
+        given = tf.sparse.from_dense([[1, 0], [0, 2]])
+        made = cornu.ops.cast(given, dtype=tf.int64)
+        self.assertIsInstance(made, tf.SparseTensor)
+        self.assertEqual(made.dtype, tf.int64)
+        np.testing.assert_array_equal(tf.sparse.to_dense(made), [[1, 0], [0, 2]])
+
     def test_what_is_not_known(self):
         with self.assertRaisesRegex(NotImplementedError, "the number of rows is not known"):
             cornu.function(lambda x: tf.boolean_mask(x, x[:, 0] > 0.5))(ROWS)

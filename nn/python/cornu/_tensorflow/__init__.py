@@ -3,7 +3,8 @@
 Such a program computes its data by TensorFlow and its networks by Cornu, and writes
 tf.reduce_mean(loss) or tf.GradientTape() for both. TensorFlow itself asks other packages what to do
 with tensors that it cannot read; the tape, tf.function, control flow and the draws, which ask
-nobody, are replaced in the module `tensorflow` by classes and functions that do as before with what is TensorFlow's.
+nobody, are replaced in the module `tensorflow` by classes and functions that do as before with what
+is TensorFlow's.
 
 In its graphs, such as those that tf.data makes of functions given to map, layers and operations of
 Cornu are nodes that call Python.
@@ -88,6 +89,14 @@ def as_attribute(value):
     its call reads and trains, as with TensorFlow's layers."""
     theirs = getattr(sys.modules.get("tensorflow"), "Variable", ())
     return _counterpart(value) if _callers and isinstance(value, theirs) else value
+
+
+def cast_sparse(x, dtype):
+    """TensorFlow's cast of a sparse tensor of its own; NotImplemented for anything else."""
+    tensorflow = sys.modules.get("tensorflow")
+    if isinstance(x, getattr(tensorflow, "SparseTensor", ())):
+        return tensorflow.cast(x, dtype)
+    return NotImplemented
 
 
 def is_of_graph(x):

@@ -6,6 +6,14 @@ from .ctc import ctc_decode
 from .operators import operate, users_line
 from .symbols import find_tensor
 from .values import Array, Value, to_array
+from .._tensorflow import cast_sparse
+
+
+def cast(x, dtype, name=None):      # pylint: disable=redefined-outer-name
+    """keras.ops.cast; TensorFlow's sparse tensors stay such."""
+    made = cast_sparse(x, dtype)
+    given = {} if name is None else {"name": name}
+    return operate("cast", x, dtype, **given) if made is NotImplemented else made
 
 
 def _split(x, indices_or_sections, axis):
@@ -112,5 +120,6 @@ _ARRAYS = {"nonzero": np.nonzero, "bincount": _bincount, "unique": _unique,
            "eigh": lambda x: tuple(np.linalg.eigh(x)), "pinv": np.linalg.pinv,
            "lstsq": lambda a, b, rcond=None: np.linalg.lstsq(a, b, rcond)[0],
            "matrix_rank": np.linalg.matrix_rank, "gcd": np.gcd, "lcm": np.lcm}
-COMPOSED = (vsplit, hsplit, dsplit, dtype, argpartition, nanargmax, nanargmin, corrcoef, ctc_decode,
+COMPOSED = (cast, vsplit, hsplit, dsplit, dtype, argpartition, nanargmax, nanargmin, corrcoef,
+            ctc_decode,
             *[_of_arrays(name, compute) for name, compute in _ARRAYS.items()])

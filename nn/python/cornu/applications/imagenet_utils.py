@@ -5,6 +5,7 @@ import json
 import numpy as np
 
 from .._surface.missing import getter
+from .._tensorflow import in_graph
 from .._tensors.symbols import Tensor
 from .._tensors.values import Value
 from ..utils import get_file
@@ -28,6 +29,9 @@ def preprocess_input(x, data_format=None, mode="caffe"):
     and normalized, "caffe" BGR less the means; arrays are not changed in place."""
     if mode not in ("caffe", "tf", "torch"):
         raise ValueError("preprocess_input: mode is %r, expected 'caffe', 'tf' or 'torch'" % mode)
+    made = in_graph(lambda x: preprocess_input(x, data_format, mode), x)
+    if made is not NotImplemented:
+        return made
     if isinstance(x, (Tensor, Value)):      # of a model, or of a step
         if data_format == "channels_first":
             raise NotImplementedError("preprocess_input of a symbolic tensor: channels_first")
