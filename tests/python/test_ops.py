@@ -243,5 +243,39 @@ class Composed(unittest.TestCase):
             self.assertTrue(found is None if text is None else text in found, found)
 
 
+class Empty(unittest.TestCase):
+    """Tensors of no elements within models, as crops of images of one pixel."""
+
+    def test_slices_and_crops(self):
+        x = np.random.default_rng(0).random((2, 3, 4)).astype("float32")
+        inputs = cornu.Input((3, 4))
+        for call in (lambda x: x[:, 2:2], lambda x: x[:, 0:2:-1],
+                     lambda x: ops.concatenate([x[:, 2:1], x[:, :1]], 1),
+                     lambda x: ops.sum(x[:, 3:], 1),
+                     lambda x: ops.matmul(x[:, :, 0:0], ops.transpose(x[:, :, 0:0], (0, 2, 1)))):
+            model = cornu.Model(inputs, call(inputs))
+            made, wanted = model.predict(x, verbose=0), np.asarray(call(x))
+            self.assertEqual(made.shape, wanted.shape)
+            np.testing.assert_array_equal(made, wanted)
+
+    def test_a_shift_of_images_of_one_pixel_is_trained(self):
+        inputs = cornu.Input((1, 1, 2))
+        cut = ops.image.crop_images(inputs, top_cropping=0, left_cropping=1, target_height=1,
+                                    target_width=0)
+        self.assertEqual(cut.shape, (None, 1, 0, 2))
+        shifted = ops.image.pad_images(cut, top_padding=0, left_padding=1, target_height=1,
+                                       target_width=1)
+        both = ops.concatenate([shifted, inputs], -1)
+        model = cornu.Sequential([cornu.Model(inputs, both), cornu.layers.Flatten(),
+                                  cornu.layers.Dense(1, kernel_initializer="ones")])
+        x = np.random.default_rng(0).random((6, 1, 1, 2)).astype("float32")
+        np.testing.assert_allclose(model.predict(x, verbose=0)[:, 0], x.sum((1, 2, 3)), rtol=1e-6)
+        model.compile(cornu.optimizers.SGD(0.1), "mse")
+        model.fit(x, np.ones(6), batch_size=6, verbose=0)
+        error = 2 * (x.sum((1, 2, 3)) - 1) / 6
+        wanted = np.ones(4) - 0.1 * np.concatenate([np.zeros(2), error @ x[:, 0, 0]])
+        np.testing.assert_allclose(model.get_weights()[0][:, 0], wanted, rtol=1e-5)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -36,13 +36,13 @@ static CornuTensor *sliced(const CornuOperands *o, CornuTensor *x, int axis, con
     if (step > 0) {
         const int64_t begin = bound(o, start, 0, n, 0, n), end = bound(o, stop, n, n, 0, n);
         if (begin == 0 && end == n && step == 1) return x;
-        if (end <= begin) return cornu__operation_refuse(o, "a slice is empty");
+        if (end <= begin) return cornu__slice_axis(x, axis, begin, begin);
         return cornu__strided(x, axis, begin, ceil_divide(end - begin, step), step);
     }
     step = -step;
     const int64_t first = bound(o, start, n - 1, n, -1, n - 1);
     const int64_t last = bound(o, stop, -1, n, -1, n - 1);
-    if (first <= last) return cornu__operation_refuse(o, "a slice is empty");
+    if (first <= last) return cornu__slice_axis(x, axis, 0, 0);
     return cornu__strided(cornu_op_flip(x, axis), axis, n - 1 - first,
                           ceil_divide(first - last, step), step);
 }

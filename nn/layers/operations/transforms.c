@@ -45,7 +45,7 @@ static bool margins(const CornuOperands *o, const char *before, const char *afte
     *high = cornu__argument_integer(o, after, 0);
     if (!has_low) *low = both - *high;
     else if (!has_high) *high = both - *low;
-    if (*low >= 0 && *high >= 0 && (sign > 0 || n - *low - *high > 0)) return true;
+    if (*low >= 0 && *high >= 0 && (sign > 0 || n - *low - *high >= 0)) return true;
     cornu__operation_refuse(o, "the borders and the target do not fit the images");
     return false;
 }
