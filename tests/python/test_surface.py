@@ -93,6 +93,8 @@ class Missing(unittest.TestCase):
                    "exported to .onnx", lambda: cornu.layers.TFSMLayer)
         self.fails(AttributeError, "cornu has no visualization, which Keras has: matplotlib",
                    lambda: cornu.visualization)
+        self.assertIs(cornu.ops.nn.ctc_decode, cornu.ops.ctc_decode)
+        self.assertIs(cornu.ops.numpy.nanargmax, cornu.ops.nanargmax)
         self.fails(AttributeError, "cornu.ops.image has no ssim, which Keras has: ",
                    lambda: cornu.ops.image.ssim)
         self.fails(AttributeError, "cornu.preprocessing has no text: cornu.layers.TextVec",
@@ -367,7 +369,7 @@ class Models(unittest.TestCase):
                 with self.assertRaisesRegex(FileExistsError, "exists, and overwrite is False"):
                     save(path, overwrite=False)
             model.export(os.path.join(folder, "m.onnx"), format="onnx")
-            for path, kind in (("m.onnx", "litert"), ("m", "tf_saved_model")):
+            for path, kind in (("m.onnx", "litert"), ("m", "openvino")):
                 with self.assertRaisesRegex(ValueError, "expected .onnx. for a path in .onnx"):
                     model.export(os.path.join(folder, path), format=kind)
 

@@ -1,5 +1,10 @@
 """Programs that import TensorFlow beside Cornu: its functions, tapes, tf.function and data sets."""
 
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
 import unittest
 
 import numpy as np
@@ -398,6 +403,38 @@ class Ragged(unittest.TestCase):
             np.testing.assert_array_equal(mapped, made)
         numbers = L.StringLookup(vocabulary=["a", "b", "c"])
         self.assertEqual(numbers(ragged).to_list(), [[1, 2], [3], [], [2, 2]])
+
+
+@unittest.skipUnless(importlib.util.find_spec("tensorflow") and importlib.util.find_spec("keras"),
+                     "TensorFlow and Keras: CORNU_PYTHON=an interpreter with both")
+class SavedModels(unittest.TestCase):
+    def test_saved_models_and_what_tensorflow_makes_of_them(self):
+        program = """if True:
+            import sys
+            import numpy as np
+            import tensorflow as tf
+            import cornu
+            inputs = cornu.Input((8, 8, 3))
+            x = cornu.layers.Conv2D(4, 3, activation="swish")(inputs)
+            x = cornu.layers.GlobalAveragePooling2D()(x)
+            model = cornu.Model(inputs, cornu.layers.Dense(3, "softmax")(x))
+            x = np.random.default_rng(0).random((4, 8, 8, 3)).astype("float32")
+            wanted, folder = model.predict(x, verbose=0), sys.argv[1]
+            model.export(folder + "/one", verbose=False)
+            tf.saved_model.save(model, folder + "/two")
+            for name in ("/one", "/two"):
+                loaded = tf.saved_model.load(folder + name)
+                np.testing.assert_allclose(loaded.serve(x).numpy(), wanted, rtol=1e-5, atol=1e-6)
+            lite = tf.lite.TFLiteConverter.from_saved_model(folder + "/two").convert()
+            open(folder + "/two.tflite", "wb").write(lite)
+            made = cornu.load(folder + "/two.tflite").predict(x, verbose=0)
+            np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-6)
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, "-c", program, folder], capture_output=True,
+                                  env=dict(os.environ, KERAS_BACKEND="tensorflow"), text=True,
+                                  check=False)
+            self.assertEqual(done.returncode, 0, done.stderr[-2000:])
 
 
 if __name__ == "__main__":

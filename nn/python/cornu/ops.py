@@ -13,6 +13,7 @@ from ._tensors.composed import COMPOSED
 from ._tensors.creation import MADE
 from ._binding.described import described
 from ._surface.missing import Namespace, add_aliases, getter
+from ._surface.names import NAMES
 from ._tensors.symbols import operation as _operation
 from ._tensors.values import convert_to_numpy, convert_to_tensor, is_tensor, shape
 
@@ -78,6 +79,8 @@ for _entry, _name in zip(described["operations"], described["names"]["operations
 __all__ += add_aliases("ops", globals())
 # Keras' keras.ops.image and so on.
 for _name, _functions in _modules.items():
+    _known = {each.partition("=")[0] for each in NAMES.get("ops." + _name, "").split()}
+    _functions.update({each: made for each, made in _OWN.items() if each in _known})
     add_aliases("ops." + _name, _functions)
     globals()[_name] = Namespace("ops." + _name, _functions)
 __getattr__ = getter(__name__)

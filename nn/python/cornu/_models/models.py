@@ -504,7 +504,11 @@ class Model(Trained, Configured, Weighted):
 
     def export(self, path, opset_version: int = 0, format: str = None, **kwargs) -> None:
         """Saves the model for other programs; the suffix is the format, which `format` may say,
-        too: "onnx" or "litert". Of .onnx the opset can be chosen."""
+        too: "onnx" or "litert". Of .onnx the opset can be chosen. A path without suffix, or
+        "tf_saved_model", is TensorFlow's SavedModel, which Keras writes: it needs both."""
+        if format == "tf_saved_model" or format is None and \
+                not os.path.splitext(os.fspath(path))[1]:
+            return self.to_keras().export(os.fspath(path), format="tf_saved_model", **kwargs)
         ending = {None: "", "onnx": ".onnx", "litert": ".tflite", "tflite": ".tflite"}.get(format)
         if ending is None or not os.fspath(path).endswith(ending):
             raise ValueError("export: the format is %r for %r, expected \"onnx\" for a path in "

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import sys
 
 import numpy as np
 
@@ -52,6 +53,7 @@ def connect(tensorflow):
     for module, functions in ((tensorflow, LOOPS), (tensorflow.image, REPLACED)):
         for name, made in functions.items():
             setattr(module, name, _chosen(getattr(module, name), made))
+    _replace_saving(tensorflow)
     for name, draw in draws.DRAWS.items():
         real = _find(tensorflow.random, name)
         if real is not None:
@@ -109,6 +111,22 @@ def _chosen(real, made):
         ours = find_tensor([*args, *kwargs.values()]) is not None
         return (made if ours else real)(*args, **kwargs)
     return call
+
+
+def _replace_saving(tensorflow):
+    """tf.saved_model.save takes models of Cornu, too: see Model.export. TensorFlow makes the module
+    anew from its own one when it is first used."""
+    real = tensorflow.saved_model.save
+
+    @functools.wraps(real)
+    def save(obj, export_dir, *args, **kwargs):
+        if hasattr(type(obj), "to_keras"):
+            return obj.export(export_dir, format="tf_saved_model", verbose=False)
+        return real(obj, export_dir, *args, **kwargs)
+    tensorflow.saved_model.save = save
+    module = sys.modules.get(real.__module__)
+    if getattr(module, "save", None) is real:
+        module.save = save
 
 
 def _drawing(real, draw):
@@ -195,6 +213,8 @@ def _make_function(tensorflow):
     def function(func=None, **options):
         if func is None:
             return lambda given: function(given, **options)
+        if (getattr(func, "__module__", None) or "").partition(".")[0] in ("keras", "tensorflow"):
+            return real(func, **options)    # as Keras wants it in export
         return Either(func, real(func, **options), Function(func),
                       lambda given: tensorflow.inside_function())
     return function
