@@ -138,8 +138,8 @@ void cornu_tfrecord_writer_example(CornuTfrecordWriter *writer, const CornuExamp
     CornuMessage *to = &writer->message;
     CornuStatus   status = CORNU_OK;
     if (count < 0 || (count > 0 && !features))
-        status = cornu__fail(CORNU_ERR_ARGUMENT, "tfrecord: %d features%s, expected an array of them",
-                             count, features ? "" : " at NULL");
+        status = cornu__fail(CORNU_ERR_ARGUMENT, "tfrecord: %d features%s, expected an array "
+                             "of them", count, features ? "" : " at NULL");
     to->size = 0;
     const size_t map = cornu__begin_field(to, 1);
     for (int i = 0; i < count && !status; i++) {

@@ -6,8 +6,8 @@
  *     CORNU_CACHE/0123456789abcdef…/00000018.new   one that is being fetched, locked meanwhile
  *
  * Threads and programs share it. What is used is marked by its time of change; when all of it is
- * larger than CORNU_CACHE_SIZE, what was used longest ago is removed, also what another one has just
- * fetched and not read yet.
+ * larger than CORNU_CACHE_SIZE, what was used longest ago is removed, also what another one has
+ * just fetched and not read yet.
  */
 #ifndef CORNU_DATASETS_PARTS_INTERNAL_H
 #define CORNU_DATASETS_PARTS_INTERNAL_H

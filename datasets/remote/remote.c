@@ -197,7 +197,8 @@ static void *fetch_ahead(void *argument)
     CornuFailure before;
     cornu__error_keep(&before);
     /* Who needs the part will report a failure. */
-    if (fetch(remote, remote->ahead_from, AHEAD, NULL, &remote->stop)) cornu__error_restore(&before);
+    if (fetch(remote, remote->ahead_from, AHEAD, NULL, &remote->stop))
+        cornu__error_restore(&before);
     atomic_store(&remote->idle, true);
     return NULL;
 }
@@ -220,7 +221,8 @@ static void note(Remote *remote, int64_t part)
     remote->run = follows ? remote->run + (remote->run < IN_ORDER)
                           : part == remote->last ? remote->run : 0;
     remote->last = part;
-    if (follows && remote->run == IN_ORDER && remote->ranges && (!remote->running || atomic_load(&remote->idle))) {
+    if (follows && remote->run == IN_ORDER && remote->ranges &&
+        (!remote->running || atomic_load(&remote->idle))) {
         if (remote->running) pthread_join(remote->ahead, NULL);
         remote->ahead_from = first_absent(remote, part + 1);
         atomic_store(&remote->idle, false);

@@ -1,8 +1,8 @@
 /*
  * Convolutions, without padding (lower.c), and their gradients. A tile of pixels and filters, or of
- * channels and filters in a filter's gradient, is summed in registers, as in products.c. Gradients of
- * inputs are convolutions, too (lower.c); those that are not, and what is grouped, add each product
- * to where it belongs.
+ * channels and filters in a filter's gradient, is summed in registers, as in products.c. Gradients
+ * of inputs are convolutions, too (lower.c); those that are not, and what is grouped, add each
+ * product to where it belongs.
  */
 #include "source_internal.h"
 #include "../ops/window.h"
@@ -160,8 +160,8 @@ static void write_grouped_filter_gradient(CornuCText *to, const CornuCCall *call
     write_products(to, call, &c, OF_FILTER);
 }
 
-/* The loop over an image's pixels of a filter's gradient, as one, since compilers unroll short ones,
- * with the first elements of x and y there. */
+/* The loop over an image's pixels of a filter's gradient, as one, since compilers unroll short
+ * ones, with the first elements of x and y there. */
 static void open_pixels(CornuCText *to, const CornuCCall *call, const Convolution *c,
                         const char *tap)
 {

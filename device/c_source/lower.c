@@ -28,7 +28,8 @@ static bool is_input_gradient(CornuOpId id)
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* x with zeros at the ends of `axis` and the next, or without some: low and high may be negative. */
+/* x with zeros at the ends of `axis` and the next, or without some: low and high may be
+ * negative. */
 static CornuValue bordered(CornuBuilder *b, CornuValue x, int axis, const int64_t *low,
                            const int64_t *high)
 {
@@ -62,7 +63,8 @@ static bool is_convolved(CornuOpId id, const CornuAttributes_CONV2D_GRAD *conv)
            (stride <= 1 || dilation <= 1);
 }
 
-/* Every stride-th tap of the filter (h, w, c, f), from `place` on: (h / stride, w / stride, f, c). */
+/* Every stride-th tap of the filter (h, w, c, f), from `place` on, as (h / stride, w / stride, f,
+ * c). */
 static CornuValue taps_of(CornuBuilder *b, CornuValue filter, const int64_t stride[2],
                           const int64_t place[2])
 {

@@ -4,11 +4,11 @@
 /*
  * Measured with GCC 12 and clang 14. 4 to 6 rows of 16, written out in one loop over columns, reach
  * 100 to 108 GFLOP/s on Zen 4 (121 by 288 by 64 products) and 32 to 100 on Sapphire Rapids
- * (convolutions of 12 to 64 filters), with AVX2 alone 31 to 68; as a loop of their own between 4 and
- * 88 with GCC, which unrolls loops of at most 16 turns before it makes vectors. What lies one after
- * the other in memory must be a loop of its own, and of 32 columns, or GCC makes vectors of it, too:
- * 51 to 72 GFLOP/s on Sapphire Rapids, 29 to 40 with AVX2, and 3 to 8 otherwise. Sums of few terms
- * are one row of 32.
+ * (convolutions of 12 to 64 filters), with AVX2 alone 31 to 68; as a loop of their own between 4
+ * and 88 with GCC, which unrolls loops of at most 16 turns before it makes vectors. What lies one
+ * after the other in memory must be a loop of its own, and of 32 columns, or GCC makes vectors of
+ * it, too: 51 to 72 GFLOP/s on Sapphire Rapids, 29 to 40 with AVX2, and 3 to 8 otherwise. Sums of
+ * few terms are one row of 32.
  */
 CornuCTile cornu__c_tile(int64_t rows, int64_t columns, int64_t terms, bool adjacent)
 {

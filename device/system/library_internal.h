@@ -30,9 +30,9 @@ typedef struct {
     bool                      loaded;
 } CornuLibrary;
 
-/* Loads it unless it is loaded, for good, and sets the functions. It is tried again after a failure,
- * which may have been lack of memory. CORNU_ERR_UNSUPPORTED: "NEED, which cannot be loaded (why);
- * HELP", or that the one found lacks a symbol. */
+/* Loads it unless it is loaded, for good, and sets the functions. It is tried again after a
+ * failure, which may have been lack of memory. CORNU_ERR_UNSUPPORTED: "NEED, which cannot be loaded
+ * (why); HELP", or that the one found lacks a symbol. */
 CornuStatus cornu__library_load(CornuLibrary *library, void *functions);
 
 #endif

@@ -26,7 +26,8 @@ static CornuStatus check_flags(const TrainFlags *flags, bool images, bool text)
                                         "networks of digits and garments "
                                         "alone"
         : of_arrays && !data->x.count ? "--y, --test-x and --test-y come with --x"
-        : data->target && (images || text) ? "--target is for --data FILE.csv and FILE.parquet alone"
+        : data->target && (images || text)
+            ? "--target is for --data FILE.csv and FILE.parquet alone"
         : data->encoding && images         ? "--encoding is for texts alone"
         : of_pictures && (images || text)
             ? "--scale and --offset are not for networks of models/ on their own data"

@@ -76,8 +76,8 @@ static inline CornuData cornu__data_at(const void *config, size_t offset)
 bool cornu__data_given(const CornuModel *model, const CornuData *data);
 
 /* The data set, retained, or a new one of the arrays, which are borrowed for the call, for steps of
- * this mode: CORNU_STEP_PREDICT takes the inputs alone. NULL with a pending error, which `who` begins, unless they fit the model's
- * inputs and outputs. */
+ * this mode: CORNU_STEP_PREDICT takes the inputs alone. NULL with a pending error, which `who`
+ * begins, unless they fit the model's inputs and outputs. */
 CornuDataset *cornu__dataset_of(const CornuModel *model, const char *who, const CornuData *data,
                                 CornuStepMode mode);
 

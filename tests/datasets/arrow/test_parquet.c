@@ -79,7 +79,8 @@ static void damage(void **state)
 {
     (void)state;
     NEED_LIBRARY();
-    static const char *const other[] = { "int8", "other", NULL }, *const one[] = { "float64", NULL };
+    static const char *const other[] = { "int8", "other", NULL };
+    static const char *const one[] = { "float64", NULL };
     char bytes[40000];
     assert_null(cornu_parquet_dataset(GOLDEN "rows-0.parquet", .columns = other));
     expect_error(cornu_error_take(), CORNU_ERR_DATA, "there is no column \"other\", but int8, "

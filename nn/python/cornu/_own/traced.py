@@ -11,7 +11,7 @@ import numpy as np
 
 from .._binding.arrays import KERAS_NAMES, dtype_number
 from .._models.assets import build_config_of
-from .._models.configured import Configured, note_arguments
+from .._models.configured import Configured
 from .._binding.described import Described, plain, snake_case, unique_name
 from .._tensors.extents import extents_of
 from .._tensors.functions import Variable
