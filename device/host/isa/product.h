@@ -62,9 +62,8 @@ typedef struct {
 /*
  * A tile on `panels` panels at once, 2 to CORNU_MOST_PANELS of two vectors each: one or two rows by
  * one panel are too few sums to keep the multiply-add units busy, each of which waits for its last
- * term. The same sums, without scale, shift, term and activation, in f32. rows times panels is at
- * most tile_rows; of panels_rows rows there may be CORNU_MOST_PANELS. Panels, their biases and
- * results are so many elements apart.
+ * term. The same sums, without scale, shift, term and activation, in f32. rows is at most
+ * panels_rows. Panels, their biases and results are so many elements apart.
  */
 enum { CORNU_MOST_PANELS = 4 };
 

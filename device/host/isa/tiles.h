@@ -200,7 +200,7 @@ INLINE void panels_of(int rows, int count, const CornuPanels *panels)
                       n / TILE_VECTORS * panels->bias_next + n % TILE_VECTORS * LANES);
     }
     for (int64_t r = 0; r < tile->run_count; r++)
-        tile_run(rows, vectors, EACH, tile, EACH * tile->x_stride, apart, &tile->runs[r], sum);
+        tile_run(rows, vectors, EACH, tile, 0, apart, &tile->runs[r], sum);
     UNROLL for (int i = 0; i < rows * vectors; i++) {
         const int n = i % vectors;
         store((float *)tile->y + i / vectors * tile->y_stride + n / TILE_VECTORS * panels->y_next +
@@ -208,23 +208,13 @@ INLINE void panels_of(int rows, int count, const CornuPanels *panels)
     }
 }
 
-/* None, where there would be more sums than registers. */
-INLINE void panels_fit(int rows, int count, const CornuPanels *panels)
-{
-    if (rows * count <= TILE_ROWS) panels_of(rows * count <= TILE_ROWS ? rows : 1, count, panels);
-}
-
 INLINE void panels_rows(int count, const CornuPanels *panels)
 {
     switch (panels->tile.rows) {
-    case 1: panels_fit(1, count, panels); break;
-    case 2: panels_fit(2, count, panels); break;
-    case 3: panels_fit(3, count, panels); break;
+    case 1: panels_of(1, count, panels); break;
 #if CORNU__TALL_TILES
-    case 4: panels_fit(4, count, panels); break;
-    case 5: panels_fit(5, count, panels); break;
-    case 6: panels_fit(6, count, panels); break;
-    case 7: panels_fit(7, count, panels); break;
+    case 2: panels_of(2, count, panels); break;
+    case 3: panels_of(3, count, panels); break;
 #endif
     }
 }

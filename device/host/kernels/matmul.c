@@ -417,8 +417,8 @@ static int64_t multiply_panels(const CornuMatmul *p, const Common *s, const Corn
     const int64_t     rows = b->m_end - b->m, width = cornu__panel_columns(p);
     const int64_t     end = smaller(b->end, p->e.n);
     const bool        can = p->products->panels && p->products->finish && p->how.passes == 1;
-    const int64_t     most = can ? p->products->tile_rows / larger(1, rows) : 0;
-    const int panels = (int)smaller(smaller(CORNU_MOST_PANELS, most), (end - first) / width);
+    const int64_t     most = can && rows <= p->products->panels_rows ? CORNU_MOST_PANELS : 0;
+    const int         panels = (int)smaller(most, (end - first) / width);
     if (panels < 2 || common->narrow) return 0;
     const int64_t number = cornu__result_number(p, b->matrix, b->m, first);
     CornuTile     tile = *common;
