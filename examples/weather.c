@@ -1,9 +1,8 @@
 /*
  * A weather station's CSV, row by row from disk: windows of three days foretell the temperature a
  * day later. The file may be larger than memory: it is scanned once, for the kinds of its columns
- * and the places of its rows (Parquet files are read by cornu_parquet_dataset). A missing value
- * stays NaN until the map, which puts the mean there.
- * The weather is made up, seasons, days and fronts; use a file of your own with such columns.
+ * and the places of its rows (for Parquet: cornu_parquet_dataset). A missing value stays NaN until
+ * the map, which puts the mean there. The weather is made up; use a file of your own.
  * Three epochs take 3 s on two cores (AMD EPYC, Zen 4), to a third of the day before's error.
  */
 #include <math.h>

@@ -25,12 +25,15 @@ static CornuStatus count_fields(const CornuProtobufField *message, const char *w
     return fields.failed ? cornu__onnx_damaged(what) : CORNU_OK;
 }
 
+/* After a failure *text is what it was. */
 static CornuStatus read_text(const Reader *reader, const CornuProtobufField *field,
                              const char **text)
 {
     if (field->kind != CORNU_PROTOBUF_BYTES) return cornu__onnx_damaged("a string");
-    *text = cornu__arena_text(reader->arena, field->bytes, field->size);
-    return *text ? CORNU_OK : CORNU_ERR_MEMORY;
+    const char *read = cornu__arena_text(reader->arena, field->bytes, field->size);
+    if (!read) return CORNU_ERR_MEMORY;
+    *text = read;
+    return CORNU_OK;
 }
 
 #define TAKE(reader, to, count)                                                            \
