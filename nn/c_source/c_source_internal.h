@@ -18,13 +18,19 @@ typedef enum {
 } CornuCPlaceOf;
 
 typedef struct {
-    CornuVariable *variable;
+    CornuVariable *variable;    /* NULL: numbers that a layer was given, */
+    CornuBuffer   *numbers;     /* in this one */
     CornuType      type;
     CornuCPlaceOf  where;
     bool           predicts, trains, assigned;   /* who reads or assigns it */
     char           name[64];
     char           at[2][160];                    /* its expression in predict, in step */
 } CornuCVariable;
+
+static inline CornuStatus cornu__c_read(const CornuCVariable *v, CornuArray to)
+{
+    return v->variable ? cornu_variable_read(v->variable, to) : cornu_buffer_read(v->numbers, to);
+}
 
 /* One of the two functions. */
 typedef struct {

@@ -98,7 +98,8 @@ static const CornuGraphInput *input_of(const CornuGraph *graph, const CornuBuffe
 static void name_variable(CornuCModel *c, CornuCVariable *variable)
 {
     char name[48];
-    cornu__c_identifier(name, sizeof name, cornu_variable_name(variable->variable));
+    cornu__c_identifier(name, sizeof name, variable->variable
+                        ? cornu_variable_name(variable->variable) : "numbers");
     if (!*name) snprintf(name, sizeof name, "value");
     for (int n = 1;; n++) {
         bool taken = false;
@@ -110,16 +111,50 @@ static void name_variable(CornuCModel *c, CornuCVariable *variable)
     }
 }
 
-static CornuStatus add_variable(CornuCModel *c, CornuVariable *variable, int *index)
+static CornuStatus add_variable(CornuCModel *c, CornuVariable *variable, CornuBuffer *numbers,
+                                int *index)
 {
     for (*index = 0; *index < c->variable_count; ++*index)
-        if (c->variables[*index].variable == variable) return CORNU_OK;
+        if (c->variables[*index].variable == variable && c->variables[*index].numbers == numbers)
+            return CORNU_OK;
     CORNU__TRY(cornu__reserve(&c->variables, &c->variable_space, c->variable_count, 1,
                               sizeof *c->variables));
     CornuCVariable *added = &c->variables[c->variable_count++];
-    *added = (CornuCVariable){ .variable = variable, .type = cornu_variable_type(variable) };
+    *added = (CornuCVariable){ .variable = variable, .numbers = numbers,
+                               .type = variable ? cornu_variable_type(variable)
+                                                : cornu_buffer_type(numbers) };
     name_variable(c, added);
     return CORNU_OK;
+}
+
+/* The number that is fed for how many rows are valid, and which the first is; else -1. */
+static int64_t number_of(const CornuStep *step, const CornuBuffer *buffer)
+{
+    const CornuTensor *const fed[] = { step->count, step->total, step->position };
+    const CornuGraph  *graph = step->graph;
+    for (int i = 0; i < 3; i++) {
+        if (!fed[i] || graph->program->values[fed[i]->value].op >= 0) continue;
+        const int input = graph->program->values[fed[i]->value].index;
+        if (graph->inputs[input].feed == buffer) return i < 2 ? step->rows : 0;
+    }
+    return -1;
+}
+
+/* The data that an input is: its tensor among those that are fed. NULL: it is none. */
+static const char *data_of(const CornuCModel *c, const CornuCFunction *f, const CornuBuffer *buffer)
+{
+    const CornuStep  *step = f->step;
+    const bool        trains = f == &c->train;
+    const CornuCData *x = trains ? c->fed_x : c->x, *y = trains ? c->fed_y : c->y;
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < (k ? step->y_count : step->x_count); i++) {
+            const CornuTensor *fed = k ? step->y[i] : step->x[i];
+            if (!fed) continue;
+            const CornuProgramValue *value = &step->graph->program->values[fed->value];
+            if (value->op < 0 && step->graph->inputs[value->index].feed == buffer)
+                return k ? y[i].name : x[i].name;
+        }
+    return NULL;
 }
 
 static bool is_assigned(const CornuProgram *program, int input)
@@ -137,36 +172,25 @@ static CornuStatus find_variables(CornuCModel *c, CornuCFunction *f)
     f->variable = cornu__allocate((size_t)p->input_count + 1, sizeof *f->variable);
     if (!f->variable) return CORNU_ERR_MEMORY;
     for (int i = 0; i < p->input_count; i++) {
-        const CornuGraphInput *input = input_of(f->step->graph, prepared->inputs[i]);
+        CornuBuffer           *buffer = prepared->inputs[i];
+        const CornuGraphInput *input = input_of(f->step->graph, buffer);
+        CornuVariable         *of = input ? input->variable : NULL;
         f->variable[i] = -1;
-        if (!input || !input->variable) continue;
+        if (!of && (number_of(f->step, buffer) >= 0 || data_of(c, f, buffer))) continue;
         if (!cornu__c_is_read(p, p->inputs[i]) && !is_assigned(p, i)) continue;
-        CORNU__TRY(add_variable(c, input->variable, &f->variable[i]));
+        CORNU__TRY(add_variable(c, of, of ? NULL : buffer, &f->variable[i]));
         CornuCVariable *variable = &c->variables[f->variable[i]];
         *(trains ? &variable->trains : &variable->predicts) = true;
         variable->assigned |= is_assigned(p, i);
         if (!trains && variable->assigned)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: a prediction assigns %s, expected "
                                "layers without a state that goes on from batch to batch",
-                               cornu_model_name(c->model), cornu_variable_name(input->variable));
+                               cornu_model_name(c->model), cornu_variable_name(of));
     }
     return CORNU_OK;
 }
 
 /* ---- Programs ---- */
-
-/* The number that is fed for how many rows are valid, and which the first is; else -1. */
-static int64_t number_of(const CornuStep *step, const CornuBuffer *buffer)
-{
-    const CornuTensor *const fed[] = { step->count, step->total, step->position };
-    const CornuGraph  *graph = step->graph;
-    for (int i = 0; i < 3; i++) {
-        if (!fed[i] || graph->program->values[fed[i]->value].op >= 0) continue;
-        const int input = graph->program->values[fed[i]->value].index;
-        if (graph->inputs[input].feed == buffer) return i < 2 ? step->rows : 0;
-    }
-    return -1;
-}
 
 /* The program with full batches, so that nothing is fed but data. */
 static CornuStatus with_constants(CornuCFunction *f)
@@ -190,33 +214,18 @@ static CornuStatus with_constants(CornuCFunction *f)
     return f->program ? CORNU_OK : status ? status : cornu_error_take();
 }
 
-/* The data that an input is: its tensor among those that are fed. */
-static const char *data_of(const CornuCFunction *f, const CornuBuffer *buffer, const CornuCData *x,
-                           const CornuCData *y)
-{
-    const CornuStep *step = f->step;
-    for (int k = 0; k < 2; k++)
-        for (int i = 0; i < (k ? step->y_count : step->x_count); i++) {
-            const CornuTensor *fed = k ? step->y[i] : step->x[i];
-            if (!fed) continue;
-            const CornuProgramValue *value = &step->graph->program->values[fed->value];
-            if (value->op < 0 && step->graph->inputs[value->index].feed == buffer)
-                return k ? y[i].name : x[i].name;
-        }
-    return "NULL";   /* nothing reads it */
-}
-
 static CornuStatus name_operands(CornuCModel *c, CornuCFunction *f)
 {
     const bool           trains = f == &c->train;
     const CornuPrepared *prepared = f->step->graph->last;
-    const CornuCData    *x = trains ? c->fed_x : c->x, *y = trains ? c->fed_y : c->y;
     f->in = cornu__allocate((size_t)f->program->input_count + 1, sizeof *f->in);
     f->out = cornu__allocate((size_t)f->program->output_count + 1, sizeof *f->out);
     if (!f->in || !f->out) return CORNU_ERR_MEMORY;
-    for (int i = 0; i < f->program->input_count; i++)
+    for (int i = 0; i < f->program->input_count; i++) {
+        const char *data = data_of(c, f, prepared->inputs[i]);
         f->in[i] = f->variable[i] >= 0 ? c->variables[f->variable[i]].at[trains]
-                                       : data_of(f, prepared->inputs[i], x, y);
+                   : data ? data : "NULL";   /* nothing reads it */
+    }
     for (int i = 0, k = 0; i < f->program->output_count; i++)
         if (f->program->outputs[i].alias < 0) f->out[i] = c->y[k++].name;
     return CORNU_OK;
@@ -272,7 +281,8 @@ static void place_variables(CornuCModel *c)
     for (int i = 0; i < c->variable_count; i++) {
         CornuCVariable *v = &c->variables[i];
         const bool file = c->config->weights && v->predicts;   /* frozen ones, too */
-        const bool held = !c->config->train || file ? v->predicts : v->assigned || is_rate(v);
+        const bool held = v->variable && (!c->config->train || file ? v->predicts
+                                                                    : v->assigned || is_rate(v));
         v->where = !held ? CORNU_C_CONSTANT : v->predicts ? CORNU_C_WEIGHT : CORNU_C_STATE;
         const char *const weights[] = { "weights->", "state->weights." };
         for (int k = 0; k < 2; k++)

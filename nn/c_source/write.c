@@ -166,7 +166,7 @@ static CornuStatus write_values(FILE *to, const CornuCVariable *v)
     CornuArray    values = { v->type, cornu__allocate(cornu_type_bytes(v->type) + 1, 1) };
     CornuCText    text = { 0 };
     if (!values.data) return CORNU_ERR_MEMORY;
-    CornuStatus status = cornu_variable_read(v->variable, values);
+    CornuStatus status = cornu__c_read(v, values);
     for (int64_t i = 0; i < count && !status; i++) {
         const double number = cornu_array_get(values, i);
         char         plain[40];
@@ -236,7 +236,7 @@ static CornuStatus write_weights(FILE *to, const CornuCModel *c)
         const size_t begin = aligned(end, v->type.dtype), bytes = cornu_type_bytes(v->type);
         CornuArray   values = { v->type, cornu__allocate(bytes + 1, 1) };
         if (!values.data) return CORNU_ERR_MEMORY;
-        const CornuStatus status = cornu_variable_read(v->variable, values);
+        const CornuStatus status = cornu__c_read(v, values);
         write_zeros(to, begin - end);
         fwrite(values.data, 1, bytes, to);
         cornu__release(values.data);
@@ -257,7 +257,7 @@ static bool uniform(const CornuCVariable *v, double *number, CornuStatus *status
         *status = CORNU_ERR_MEMORY;
         return false;
     }
-    *status = cornu_variable_read(v->variable, values);
+    *status = cornu__c_read(v, values);
     bool same = !*status;
     for (int64_t i = 0; same && i < cornu_type_count(v->type); i++) {
         const double x = cornu_array_get(values, i);

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "../../nn/saving/files_internal.h"
+
 Golden golden_open(const char *path)
 {
     Golden golden = { .file = cornu_safetensors_open(path) };
@@ -68,6 +70,26 @@ void expect_near(const char *what, const float *got, CornuArray want, double tol
             fail_msg("%s[%lld] is %.9g, Keras has %.9g (greatest %.3g)", what, (long long)i, got[i],
                      value, largest);
     }
+}
+
+CornuModel *golden_layer(const json_t *settings, CornuType x)
+{
+    const char *class_name = json_string_value(json_object_get(settings, "layer"));
+    json_t     *config = json_deep_copy(settings);
+    json_object_del(config, "layer");
+    json_object_del(config, "training");
+    json_object_set_new(config, "name", json_string("layer"));
+    json_t *batch_shape = json_pack("[n]");
+    for (int i = 1; i < x.shape.rank; i++)
+        json_array_append_new(batch_shape, json_integer(x.shape.extent[i]));
+    json_t *architecture = json_pack(
+        "{s:s, s:{s:s, s:[{s:s, s:{s:o}}, {s:s, s:o}]}}", "class_name", "Sequential", "config",
+        "name", "one", "layers", "class_name", "InputLayer", "config", "batch_shape", batch_shape,
+        "class_name", class_name ? class_name : "Activation", "config", config);
+    CornuModel *model = cornu__model_from_config(architecture, NULL);
+    if (!model) fail_msg("%s", cornu_error_message());
+    json_decref(architecture);
+    return model;
 }
 
 double golden_number(const json_t *settings, const char *name)

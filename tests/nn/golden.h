@@ -26,6 +26,10 @@ CornuArray golden_array(Golden *golden, const char *test_case, const char *name)
 int golden_arrays(Golden *golden, const char *test_case, const char *kind, CornuArray *to,
                   int most);
 
+/* A model of the single layer that a case's settings describe, "layer", for inputs like x. Fails
+ * the test if there is none. */
+CornuModel *golden_layer(const json_t *settings, CornuType x);
+
 /* Arguments in a case's settings as config values: 0 for one that is missing or None, CORNU_ZERO
  * for 0. */
 double  golden_number(const json_t *settings, const char *name);

@@ -9,31 +9,9 @@
 
 #include <cmocka.h>
 
-#include "../../../nn/saving/files_internal.h"
 #include "../golden.h"
 
 /* ---- Against Keras ---- */
-
-/* A model of the single layer that the settings describe, for inputs like x. */
-static CornuModel *model_of(const json_t *settings, CornuType x)
-{
-    const char *class_name = json_string_value(json_object_get(settings, "layer"));
-    json_t     *config = json_deep_copy(settings);
-    json_object_del(config, "layer");
-    json_object_del(config, "training");
-    json_object_set_new(config, "name", json_string("layer"));
-    json_t *batch_shape = json_pack("[n]");
-    for (int i = 1; i < x.shape.rank; i++)
-        json_array_append_new(batch_shape, json_integer(x.shape.extent[i]));
-    json_t *architecture = json_pack(
-        "{s:s, s:{s:s, s:[{s:s, s:{s:o}}, {s:s, s:o}]}}", "class_name", "Sequential", "config",
-        "name", "one", "layers", "class_name", "InputLayer", "config", "batch_shape", batch_shape,
-        "class_name", class_name ? class_name : "Activation", "config", config);
-    CornuModel *model = cornu__model_from_config(architecture, NULL);
-    if (!model) fail_msg("%s", cornu_error_message());
-    json_decref(architecture);
-    return model;
-}
 
 enum { MOST = 12 };
 
@@ -41,7 +19,7 @@ enum { MOST = 12 };
 static void run_case(Golden *golden, const char *name, const json_t *settings, CornuDevice *device)
 {
     CornuArray  x = golden_array(golden, name, "x"), d_y = golden_array(golden, name, "d_y");
-    CornuModel *model = model_of(settings, x.type);
+    CornuModel *model = golden_layer(settings, x.type);
     CornuLayer *layer = cornu_model_layer(model, 0);
     char        what[256];
     for (int i = 0; i < layer->weight_count; i++)
