@@ -3,6 +3,7 @@
 #include "parquet.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ typedef struct {
     char    *message;
 } GlibError;
 
-static struct {
+typedef struct {
     void *(*open)(const char *path, GlibError **error);
     int   (*group_count)(void *file);
     void *(*schema)(void *file, GlibError **error);
@@ -28,21 +29,23 @@ static struct {
     void  (*unref)(void *object);
     void  (*free)(void *memory);
     void  (*free_error)(GlibError *error);
-} library;
+} Library;
+
+static Library library;
 
 /* Those after the first four are of libraries that it is linked with. */
 static CornuStatus load(void)
 {
     static const CornuLibrarySymbol symbols[] = {
-        { "gparquet_arrow_file_reader_new_path", 0 },
-        { "gparquet_arrow_file_reader_get_n_row_groups", sizeof(void *) },
-        { "gparquet_arrow_file_reader_get_schema", 2 * sizeof(void *) },
-        { "gparquet_arrow_file_reader_read_row_group", 3 * sizeof(void *) },
-        { "garrow_schema_export", 4 * sizeof(void *) },
-        { "garrow_table_batch_reader_new", 5 * sizeof(void *) },
-        { "garrow_record_batch_reader_export", 6 * sizeof(void *) },
-        { "g_object_unref", 7 * sizeof(void *) }, { "g_free", 8 * sizeof(void *) },
-        { "g_error_free", 9 * sizeof(void *) },
+        { "gparquet_arrow_file_reader_new_path", offsetof(Library, open) },
+        { "gparquet_arrow_file_reader_get_n_row_groups", offsetof(Library, group_count) },
+        { "gparquet_arrow_file_reader_get_schema", offsetof(Library, schema) },
+        { "gparquet_arrow_file_reader_read_row_group", offsetof(Library, read_group) },
+        { "garrow_schema_export", offsetof(Library, export_schema) },
+        { "garrow_table_batch_reader_new", offsetof(Library, batches) },
+        { "garrow_record_batch_reader_export", offsetof(Library, export_batches) },
+        { "g_object_unref", offsetof(Library, unref) }, { "g_free", offsetof(Library, free) },
+        { "g_error_free", offsetof(Library, free_error) },
     };
     static CornuLibrary parquet = {
         .files = { "libparquet-glib.so" }, .symbols = symbols,

@@ -1,6 +1,7 @@
 /* What libsndfile reads, which is loaded at the first such file. Its interface, sndfile.h of 1.0.18
  * and later, is stable. */
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,18 +15,21 @@ typedef struct {
     int     sampling_rate, channels, format, sections, seekable;
 } SndfileInfo;
 
-static struct {
+typedef struct {
     void       *(*open)(int descriptor, int mode, SndfileInfo *info, int close_it);
     int64_t     (*readf_float)(void *file, float *to, int64_t frames);
     const char *(*strerror)(void *file);
     int         (*close)(void *file);
-} library;
+} Library;
+
+static Library library;
 
 static CornuStatus load(void)
 {
     static const CornuLibrarySymbol symbols[] = {
-        { "sf_open_fd", 0 }, { "sf_readf_float", sizeof(void *) },
-        { "sf_strerror", 2 * sizeof(void *) }, { "sf_close", 3 * sizeof(void *) },
+        { "sf_open_fd", offsetof(Library, open) },
+        { "sf_readf_float", offsetof(Library, readf_float) },
+        { "sf_strerror", offsetof(Library, strerror) }, { "sf_close", offsetof(Library, close) },
     };
     static CornuLibrary sndfile = {
         .files = { "libsndfile.so.1" }, .symbols = symbols,

@@ -69,11 +69,6 @@ const CornuArray *data_test_y(const Data *data)
     return data->test_x[0].data ? data->test_y : data->y;
 }
 
-int64_t data_count(const Data *data)
-{
-    return data->rows ? cornu_dataset_count(data->rows) : data->x[0].type.shape.extent[0];
-}
-
 /* Flags that nothing would read. */
 static CornuStatus check_flags(const Options *options, const DataFlags *flags)
 {

@@ -158,7 +158,10 @@ CornuStatus data_from_text(Data *data, const Options *options, const DataFlags *
                            const CornuModel *model);
 
 /* The number of rows, of arrays or in files. */
-int64_t data_count(const Data *data);
+static inline int64_t data_count(const Data *data)
+{
+    return data->rows ? cornu_dataset_count(data->rows) : data->x[0].type.shape.extent[0];
+}
 
 /* Of files, "x.npy", "x.npz" or "x.npz:NAME", of which an archive has an array usual[i] or only
  * one, the rows as a data set: few of them in memory, many in the files. NULL with an error. */

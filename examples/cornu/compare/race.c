@@ -12,9 +12,7 @@ const char *race_name(const Race *race) { return race->own ? race->name : race->
 
 int64_t race_rows(const Race *race)
 {
-    const Data *own = race->own;
-    return !own        ? race->data->train_x.type.shape.extent[0]
-           : own->rows ? cornu_dataset_count(own->rows) : own->x[0].type.shape.extent[0];
+    return race->own ? data_count(race->own) : race->data->train_x.type.shape.extent[0];
 }
 
 const char *race_data(const Race *race) { return race->own ? race->own->name : race->data->name; }

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from ._binding.arrays import Borrowed, shape_of
+from ._binding.arrays import Borrowed, set_shape, shape_of
 from ._binding.errors import CornuError
 from ._binding.described import Described, described, make_classes, plain, snake_case, unique_name
 from ._binding.library import Owned, lib, struct
@@ -25,7 +25,6 @@ from ._tensors.values import Array
 from ._own.wrappers import Wraps, layer_fields
 from ._models.weighted import Weight, Weighted, by_address, check_tensors
 
-_NONE = lib.constants["CORNU_NONE"]
 
 
 def _class_of(record):
@@ -245,9 +244,7 @@ class BuiltIn(Described, Layer):
         shapes = [*shapes, *more]
         of_many = (lib.type("CornuShape") * len(shapes))()
         for made, shape in zip(of_many, shapes):
-            made.rank = len(shape)
-            for i, extent in enumerate((None, *shape[1:])):
-                made.extent[i] = _NONE if extent is None else extent
+            set_shape(made, (None, *shape[1:]))
         lib.cornu_layer_build_many(self._layer_pointer(), ctypes.addressof(of_many), len(shapes))
         self._built_for = shapes
 

@@ -17,6 +17,7 @@ _NUMBERS = {name: number for number, name in enumerate(KERAS_NAMES)}
 _WIDER = {"int8": "int32", "int16": "int32", "uint16": "int32", "uint64": "int64"}
 _STRING = lib.constants["CORNU_STRING"]
 _MAX_RANK = lib.constants["CORNU_MAX_RANK"]
+_NONE = lib.constants["CORNU_NONE"]
 
 
 # The dtypes that need no conversion, in native byte order.
@@ -30,6 +31,13 @@ def shape_of(shape):
     """A CornuShape as a tuple; an unknown extent is None."""
     return tuple(None if e == lib.constants["CORNU_NONE"] else e
                  for e in shape.extent[:shape.rank])
+
+
+def set_shape(shape, extents):
+    """Sets a CornuShape, of which None is an extent that is not known."""
+    shape.rank = len(extents)
+    for i, extent in enumerate(extents):
+        shape.extent[i] = _NONE if extent is None else extent
 
 
 def row_bytes(array):

@@ -3,14 +3,13 @@
 import ctypes
 import weakref
 
+from .._binding.arrays import set_shape
 from .._binding.described import Described, unique_name
 from .._binding.library import lib, struct
 from .._tensors.symbols import Tensor, input_config, set_extents
 from .._own.changed import current
 from ..layers import Layer, Weighted, by_address
 from .models import Model
-
-_NONE = lib.constants["CORNU_NONE"]
 
 
 class Sequential(Model):
@@ -68,10 +67,7 @@ class Sequential(Model):
             self._start((tuple(input_shape)[1:], None, dtype, None, None), keep=True)
         else:
             shape = lib.type("CornuShape")()
-            extents = tuple(input_shape)[1:]
-            shape.rank = len(extents)
-            for i, extent in enumerate(extents):
-                shape.extent[i] = _NONE if extent is None else extent
+            set_shape(shape, tuple(input_shape)[1:])
             lib.cornu_model_build(self.pointer, shape)
         self._shaped = True
         for layer in waiting:

@@ -330,7 +330,7 @@ class Trained(Stepped):
         if is_feed(validation_data):
             config.validation_batch_size = 0
             config.validation_data.data = self._feed(feeds, validation_data, again=True,
-                                                              tests=True)
+                                                     tests=True)
         elif validation_data is not None:
             self._lend_data(lent, config.validation_data,
                             *unpack_x_y_sample_weight(validation_data), tests=True)

@@ -115,8 +115,7 @@ class Weight(Readable):
 
     def write(self, value):
         """Sets the value at once, wherever that is."""
-        for recording in list(state.lazy):
-            recording.compute_all()
+        state.compute_waiting()
         lib.cornu_weight_write(self._address, Borrowed().array(np.asarray(value, np.float32)))
 
     def assign_add(self, value):

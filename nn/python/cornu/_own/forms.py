@@ -1,12 +1,10 @@
 """The forms of the arguments and results of own layers' calls: nested lists and dictionaries of
 tensors."""
 
-from .._binding.arrays import dtype_number
+from .._binding.arrays import dtype_number, set_shape
 from .._binding.library import lib
 from .._binding.nested import placed
 from .._tensors.symbols import Tensor
-
-_NONE = lib.constants["CORNU_NONE"]
 
 
 def flat(value, tensors):
@@ -45,9 +43,7 @@ def shapes_of(value):
 def type_of(tensor):
     made = lib.type("CornuType")()
     made.dtype = dtype_number(tensor.dtype)
-    made.shape.rank = len(tensor.shape)
-    for i, extent in enumerate(tensor.shape):
-        made.shape.extent[i] = _NONE if extent is None else extent
+    set_shape(made.shape, tensor.shape)
     return made
 
 

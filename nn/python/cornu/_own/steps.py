@@ -212,13 +212,16 @@ class OwnStep:
     def address(self):
         return ctypes.addressof(self.struct)
 
+    def _arrays(self, tests):
+        return self.tested if tests else self.trained
+
     def arrays(self, what, given, tests=False):
         """The arrays of x or y, whose structure the step gets."""
-        return (self.tested if tests else self.trained).given(what, given)
+        return self._arrays(tests).given(what, given)
 
     def in_rows(self, arrays, tests):
         """The arrays of a batch with as many rows in each as the first has."""
-        return (self.tested if tests else self.trained).in_rows(arrays)
+        return self._arrays(tests).in_rows(arrays)
 
     def tests_alike(self):
         """The data of test are those of training, until others are given."""
@@ -256,8 +259,7 @@ class OwnStep:
     def _recorder(self, method):
         def record(_, pointer):
             model, call, recording = self._begin(pointer)
-            tests = method == "test_step" and self.struct.test_xs
-            arrays = self.tested if tests else self.trained
+            arrays = self._arrays(method == "test_step" and self.struct.test_xs)
             with recording:
                 logs = model._run_step(getattr(model, method), self._data(call, recording, arrays))
                 if isinstance(logs, Logged):    # the library logs it by itself

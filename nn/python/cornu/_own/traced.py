@@ -11,11 +11,10 @@ import numpy as np
 
 from .._binding.arrays import KERAS_NAMES, dtype_number
 from .._models.assets import build_config_of
-from .._models.configured import Configured
+from .._models.configured import Configured, note_arguments
 from .._binding.described import Described, plain, snake_case, unique_name
 from .._tensors.extents import extents_of
 from .._tensors.functions import Variable
-from .arguments import note_arguments
 from .input_spec import check_spec
 from .._binding.library import Owned, arguments, lib, struct
 from .._binding.nested import filled

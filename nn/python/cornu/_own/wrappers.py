@@ -7,7 +7,7 @@ wrapper is made when it is first called.
 
 import ctypes
 
-from .._binding.arrays import dtype_number
+from .._binding.arrays import dtype_number, set_shape
 from .._binding.described import Described
 from .._binding.library import lib
 from .._tensors.operators import users_line
@@ -16,7 +16,6 @@ from .forms import type_of
 from .traced import made_of_config
 from .._models.weighted import Weighted, by_address
 
-_NONE = lib.constants["CORNU_NONE"]
 # Keras' attributes for the wrapped layers, in their order, where these are not the arguments.
 _ATTRIBUTES = {"Bidirectional": ("forward_layer", "backward_layer")}
 
@@ -40,9 +39,7 @@ def is_late(layer):
 def like(tensor, *shape):
     """A tensor of another shape and the same dtype."""
     kind = type_of(tensor)
-    kind.shape.rank = len(shape)
-    for i, extent in enumerate(shape):
-        kind.shape.extent[i] = _NONE if extent is None else extent
+    set_shape(kind.shape, shape)
     return Tensor(lib.cornu_placeholder(kind, "x"))
 
 
@@ -230,7 +227,6 @@ class Wraps:
 
 def like_shape(shape):
     kind = lib.type("CornuType")()
-    kind.dtype, kind.shape.rank = dtype_number("float32"), len(shape)
-    for i, extent in enumerate(shape):
-        kind.shape.extent[i] = _NONE if extent is None or i == 0 else extent
+    kind.dtype = dtype_number("float32")
+    set_shape(kind.shape, (None, *shape[1:]))
     return Tensor(lib.cornu_placeholder(kind, "x"))

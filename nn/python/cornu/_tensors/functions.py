@@ -128,8 +128,7 @@ class Variable(Readable):
             array = to_array(value, self.dtype)
             if array.shape != self.shape:
                 array = np.broadcast_to(array, self.shape)
-            for each in list(state.lazy):
-                each.compute_all()
+            state.compute_waiting()
             if self.pending is not None:
                 self.numpy()
             self._host = np.array(array)

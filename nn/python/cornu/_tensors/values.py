@@ -41,6 +41,11 @@ class _State(threading.local):
         self._device = None
         self.training = None    # of the call, run by Python, that a layer is called in
 
+    def compute_waiting(self):
+        """Computes what is not yet, before a variable that it reads changes."""
+        for recording in list(self.lazy):
+            recording.compute_all()
+
     @property
     def device(self):
         if self._device is None:
