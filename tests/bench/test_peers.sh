@@ -1,4 +1,5 @@
-# tests/bench/peers/compare_files: two files beside whoever reads them, and its errors.
+# tests/bench/peers: compare_files on two files beside whoever reads them, and its errors;
+# compare_generation beside whoever is installed.
 # tests/run: in check
 source=$PWD
 . tests/python/find_python.sh
@@ -6,7 +7,7 @@ source=$PWD
 
 find_python "numpy, onnx, onnxruntime"
 if [ -z "$python" ]; then
-    skip_all 5 "ONNX Runtime: PYTHON=/path/to/python with numpy, onnx and onnxruntime"
+    skip_all 6 "ONNX Runtime: PYTHON=/path/to/python with numpy, onnx and onnxruntime"
 fi
 export PYTHONPATH=$source/nn/python CORNU_LIBRARY=$programs/libcornu.so
 compare() {
@@ -33,6 +34,10 @@ check "refuses a file that is not there" grep -q 'compare_files: nowhere.onnx' e
 printf 'no model' >broken.onnx
 compare broken.onnx
 check "refuses one that is no model" grep -q 'compare_files: broken.onnx' err
+"$python" "$source/tests/bench/peers/compare_generation" --sizes char_gpt --batches 2 --rounds 1 \
+    >out 2>err
+check "tokens one by one, and that all predict the same" \
+    grep -qE '^char_gpt +2 sequences, ms a token: cornu [0-9.]+' out
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Cornu beside PyTorch, JAX, ONNX Runtime, LiteRT and OpenVINO, one comparison after the other; their
-# results also as JSON in BUILD/peers/. The others are installed where PEERS says, by default in the
-# user's cache.
+# Cornu beside PyTorch, JAX, ONNX Runtime, LiteRT, OpenVINO and llama.cpp, one comparison after the
+# other; their results also as JSON in BUILD/peers/. The others are installed where PEERS says, by
+# default in the user's cache.
 #
 #     tests/bench/peers/all.sh BENCH BUILD [CASES]
 #
@@ -25,12 +25,15 @@ if ! "$python" -c 'import torch, jax, onnx, onnxruntime, openvino, ai_edge_liter
     "$python" -m pip install -q --retries 0 torch --index-url https://download.pytorch.org/whl/cpu \
         || "$python" -m pip install -q torch
     "$python" -m pip install -q numpy jax onnx onnxruntime ai-edge-litert openvino
+    "$python" -m pip install -q gguf xllamacpp || echo "llama.cpp left out: no package of it here"
 fi
 "$python" -c 'import torch, jax, onnxruntime
 print("PyTorch", torch.__version__, " JAX", jax.__version__, " ONNX Runtime",
       onnxruntime.__version__)'
 
 mkdir -p "$build/peers"
+export CORNU_LIBRARY=${CORNU_LIBRARY:-$(realpath "$build/libcornu.so")}
+export PYTHONPATH=$here/../../../nn/python
 echo "training steps beside PyTorch"
 "$here/compare" --bench "$bench" --python "$python" ${cases:+--cases "$cases"} \
     --json "$build/peers/steps.json"
@@ -47,10 +50,11 @@ echo "predictions beside ONNX Runtime"
 "$here/compare_onnxruntime" --bench "$bench" --python "$python"
 echo "models of 8 bits beside LiteRT and OpenVINO"
 "$here/compare_int8" --bench "$bench" --litert "$python" --openvino "$python"
+echo "generation beside PyTorch and llama.cpp"
+"$python" "$here/compare_generation" --json "$build/peers/generation.json"
 if [ -n "$FILES" ]; then
     echo "your files beside ONNX Runtime, LiteRT and OpenVINO"
-    export CORNU_LIBRARY=${CORNU_LIBRARY:-$(realpath "$build/libcornu.so")}
     # shellcheck disable=SC2086   # FILES is a list
-    PYTHONPATH=$here/../../../nn/python "$here/compare_files" --python "$python" --memory \
+    "$here/compare_files" --python "$python" --memory \
         --json "$build/peers/files.json" $FILES
 fi
