@@ -153,6 +153,46 @@ class Files(unittest.TestCase):
         np.testing.assert_array_equal(loaded.predict(X, verbose=0), model.predict(X, verbose=0))
         self.assertEqual(self.loaded(self.saved(model), compile=False)[1], "")
 
+    def test_losses_and_functions_without_their_names(self):
+        """What they compute is in the file: programs that do not have them train on, and save it
+        again."""
+        def apart(y_true, y_pred):
+            """Of the whole batch, and of labels without the last axis."""
+            return cornu.ops.mean(cornu.ops.mean(cornu.ops.abs(y_true - y_pred), axis=0) ** 2)
+
+        def half(y_true, y_pred):
+            return 0.5 * cornu.ops.square(y_true - y_pred)
+        cases = ((self.named["Scaled"](3.0), Y), (self.named["Scaled"](3.0, reduction="sum"), Y),
+                 (apart, Y), (half, (Y[:, 0] > 0).astype("int32")))
+        for loss, y in cases:
+            x = cornu.Input((3,))
+            model = cornu.Model(x, cornu.layers.Dense(1 if y.ndim == 1 else 2)(x))
+            model.compile("adam", loss, metrics=[self.named["distance"]])
+            model.fit(X[:7], y[:7], batch_size=4, verbose=0)
+            path = self.saved(model)
+            loaded, told = self.loaded(path)
+            self.assertTrue(loaded.compiled and not told, told)
+            again = self.loaded(self.saved(loaded))[0]
+            named = self.loaded(path, custom_objects={**self.named, "apart": apart,
+                                                      "half": half})[0]
+            first, *others = [m.fit(X[:7], y[:7], batch_size=4, shuffle=False, verbose=0).history
+                              for m in (named, loaded, again)]
+            self.assertEqual(set(first), {"loss", "distance"})
+            self.assertEqual(others, [first, first])
+
+    def test_a_loss_that_cannot_be_traced_is_named(self):
+        factor = cornu.Variable(2.0, trainable=False)
+
+        def moving(y_true, y_pred):
+            return factor * cornu.ops.square(y_true - y_pred)
+        x = cornu.Input((3,))
+        model = cornu.Model(x, cornu.layers.Dense(2)(x))
+        model.compile("sgd", moving)
+        model.fit(X, Y, verbose=0)
+        loaded, told = self.loaded(self.saved(model))
+        self.assertFalse(loaded.compiled)
+        self.assertRegex(told, "without the loss 'moving'")
+
     def test_rules_without_their_names(self):
         model = model_of(cornu, self.named, own=False)
         for suffix in (".keras", ".safetensors"):

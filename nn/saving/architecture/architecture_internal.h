@@ -135,6 +135,10 @@ json_t     *cornu__loss_layer_to_json(const CornuLayer *layer);
 bool        cornu__is_loss_layer_json(const json_t *value);
 CornuStatus cornu__loss_layer_from_json(const json_t *value, CornuLayer **layer);
 
+/* A loss of the program's own, of which the JSON has what it computes: {"layer", a traced layer of
+ * y_true and y_pred, "reduction", "each_row"} as "traced". NULL with a pending error. */
+CornuLoss *cornu__traced_loss_from_json(const json_t *value);
+
 /* The class that the JSON of a layer names; NULL if there is none. */
 const CornuLayerClass *cornu__json_class(const json_t *value);
 

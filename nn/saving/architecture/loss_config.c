@@ -150,11 +150,23 @@ static void *make_object(const CornuSerializableTable *table, const CornuSeriali
     return cornu__null();
 }
 
+/* What the library has of an object of the program's, which is not there. */
+static void *traced(const CornuSerializableTable *table, const json_t *value)
+{
+    CornuLoss *loss = cornu__traced_loss_from_json(value);
+    if (!loss || table != &cornu__metrics) return loss;
+    const char  *record = loss->record;
+    CornuMetric *metric = cornu_loss_metric(loss->name, loss);
+    if (metric) metric->record = record;    /* which the loss, the metric's, owns */
+    return metric;
+}
+
 /* An object of the program's for what is none of the library's. */
 static void *foreign(const CornuSerializableTable *table, const json_t *value, const char *name)
 {
     void *made = cornu__resolve(table->word, value);
     if (made || cornu_error_pending()) return made;
+    if (json_object_get(value, "traced")) return traced(table, value);
     return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "the %s \"%.60s\" is none of Keras' that Cornu "
                             "has; load the model by cornu_model_load, and compile it with another "
                             "or your own", table->word, name);
@@ -195,6 +207,7 @@ static void *read_object(const CornuSerializableTable *table, const json_t *valu
     const char   *class_name = json_string_value(json_object_get(value, "class_name"));
     const json_t *config = json_object_get(value, "config");
     const char   *name = json_string_value(value), *function = function_name(value);
+    if (json_object_get(value, "traced")) return foreign(table, value, cornu__record_name(value));
     if (!function && cornu__is_of_program(value)) {
         void *made = cornu__resolve(table->word, value);
         if (made || cornu_error_pending()) return made;

@@ -112,41 +112,55 @@ def name_of(function):
 
 # ---- Losses ----
 
-def values_of(recording, function, y_true, y_pred, summed=False):
-    """What a loss or a metric gives, f32 with a row for each row of y_pred. Of values that have no
-    such rows, as after a mean over axis 0, each row gets what makes the mean, or the sum, over rows
-    theirs."""
-    made = function(y_true, y_pred)
-    if made is None:
-        raise TypeError("%s: returned None, expected a value for each row" % name_of(function))
-    made = operate("cast", recording.value(made), "float32")
-    rows = y_pred.shape[0]
-    if made.ndim and made.shape[0] == rows:
-        return made
-    if recording.shards > 1:
-        raise NotImplementedError("%s: returned %s, on %d shards of several processes; expected a "
-                                  "value for each row"
-                                  % (name_of(function), made.shape or "a scalar",
-                                     recording.shards))
-    made = operate("sum", made) / rows if summed else operate("mean", made)
-    return operate("broadcast_to", made, (rows,))
+class Loss:
+    """A loss, or a metric's function, as the library calls it."""
 
+    def __init__(self, function, name, owner, cast=True, ranks=True, reduction="CORNU_MEAN"):
+        self._function, self.name, self._owner = function, name, owner
+        self._cast, self._ranks, self._summed = cast, ranks, reduction == "CORNU_SUM"
+        self.recorded = None        # called with the operands of each recording
+        self._bridge = guarded(_LOSS, self._call, None)
+        self.struct = struct("CornuLoss", name=name, call=address_of(self._bridge),
+                             valid_rows=True, reduction=lib.constants[reduction])
 
-def _loss(function, name, owner, cast=True, ranks=True, reduction="CORNU_MEAN"):
-    def call(_, y_true, y_pred):
-        recording = into(y_pred, owner)
+    def _call(self, _, y_true, y_pred):
+        recording = into(y_pred, self._owner)
         with recording:
             true, pred = Value(y_true, recording), Value(y_pred, recording)
-            if cast:
-                true = operate("cast", true, "float32")
-            if ranks:
-                true, pred = same_rank(true, pred)
-            return values_of(recording, function, true, pred,
-                             summed=reduction == "CORNU_SUM").pointer
-    bridge = guarded(_LOSS, call, None)
-    made = struct("CornuLoss", name=name, call=address_of(bridge), valid_rows=True,
-                  reduction=lib.constants[reduction])
-    return made, bridge
+            made = self.values(recording.value, true, pred)
+            each_row = has_rows(made, pred)
+            if not each_row and recording.shards > 1:
+                raise NotImplementedError("%s: returned %s, on %d shards of several processes; "
+                                          "expected a value for each row"
+                                          % (self.name, made.shape or "a scalar",
+                                             recording.shards))
+            if not each_row:
+                made = self.spread(made, pred.shape[0])
+        if self.recorded is not None:
+            self.recorded(true, pred, each_row)
+        return made.pointer
+
+    def values(self, value, true, pred):
+        """What it gives, f32. value: makes a tensor of what the function returns."""
+        if self._cast:
+            true = operate("cast", true, "float32")
+        if self._ranks:
+            true, pred = same_rank(true, pred)
+        made = self._function(true, pred)
+        if made is None:
+            raise TypeError("%s: returned None, expected a value for each row" % self.name)
+        return operate("cast", value(made), "float32")
+
+    def spread(self, made, rows):
+        """Of values without rows, as after a mean over axis 0, for each row what makes the mean, or
+        the sum, over rows theirs."""
+        made = operate("sum", made) / rows if self._summed else operate("mean", made)
+        return operate("broadcast_to", made, (rows,))
+
+
+def has_rows(made, y_pred):
+    """Whether there is a row for each row of y_pred."""
+    return bool(made.ndim) and made.shape[0] == y_pred.shape[0]
 
 
 _REDUCTIONS = {"sum_over_batch_size": "CORNU_MEAN", "mean": "CORNU_MEAN", "auto": "CORNU_MEAN",
@@ -354,6 +368,12 @@ def is_own(value):
     return is_function or getattr(value, "is_own", False)
 
 
+def _record_at(made):
+    """The struct that has the record of an object of the library's: itself, or a metric's."""
+    return made if isinstance(made, ctypes.Structure) else \
+        lib.type("CornuMetric").from_address(made)
+
+
 class Objects:
     """Objects of the program's own among arguments that become JSON: __own__ i is number i, for
     calls of the library within `with`. What they need lives as long as this."""
@@ -364,10 +384,8 @@ class Objects:
     def _add(self, made, kept, of=None):
         text = None if of is None else record_of(of)
         if text is not None:
-            at = made if isinstance(made, ctypes.Structure) else \
-                lib.type("CornuMetric").from_address(made)
             text = text.encode("utf-8")
-            at.record = text
+            _record_at(made).record = text
             kept, _live[text] = (kept, text), of
         self._made.append(ctypes.addressof(made) if isinstance(made, ctypes.Structure) else made)
         self._kept.append((made, kept))
@@ -376,19 +394,29 @@ class Objects:
     def loss(self, loss):
         """A function of (y_true, y_pred), or a loss that defines `call` or `__call__`."""
         if getattr(loss, "reduces", False):
-            return self._add(*_loss(loss, loss.name, self.owner, cast=False, ranks=False), loss)
-        if getattr(loss, "is_own", False):
-            return self._add(*_loss(loss.call, loss.name, self.owner, ranks=False,
-                                    reduction=_reduction(loss)), loss)
-        return self._add(*_loss(loss, name_of(loss), self.owner), loss)
+            made = Loss(loss, loss.name, self.owner, cast=False, ranks=False)
+        elif getattr(loss, "is_own", False):
+            made = Loss(loss.call, loss.name, self.owner, ranks=False, reduction=_reduction(loss))
+        else:
+            made = Loss(loss, name_of(loss), self.owner)
+        return self._add_loss(made.struct, made, loss)
+
+    def _add_loss(self, at, made, of):
+        """A loss, or a metric of one at an address, of which files have what it computes, too."""
+        added = self._add(at, made, of)
+        record = record_of(of)
+        if record is not None:
+            from .traced_loss import TracedLoss
+            made.recorded = TracedLoss(made, json.loads(record), of, _record_at(at))
+        return added
 
     def metric(self, metric):
         """A function of (y_true, y_pred), or a metric that defines `update_state`."""
         if getattr(metric, "is_own", False):
             return self._add(*_metric(metric, self.owner), metric)
-        made, bridge = _loss(metric, name_of(metric), self.owner, cast=False, ranks=False)
-        address = lib.cornu_loss_metric(name_of(metric), ctypes.addressof(made))
-        return self._add(address, (made, bridge), metric)
+        made = Loss(metric, name_of(metric), self.owner, cast=False, ranks=False)
+        address = lib.cornu_loss_metric(name_of(metric), ctypes.addressof(made.struct))
+        return self._add_loss(address, made, metric)
 
     def schedule(self, schedule):
         return self._add(*_schedule(schedule, self.owner), schedule)
@@ -455,9 +483,12 @@ class Resolving:
 
     def resolve(self, kind, text):
         record = json.loads(text)
+        traced = record.pop("traced", None) if isinstance(record, dict) else None
         found = own_object(record)
         if found is None and self._live:
             found = _live.get(json.dumps(record, sort_keys=True).encode("utf-8"))
+        if found is None and traced:
+            return None         # the library has what it computes
         if found is None:
             name = record["config"] if record["class_name"] == "function" else \
                 record.get("registered_name") or record["class_name"]
