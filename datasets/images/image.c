@@ -264,9 +264,9 @@ static CornuStatus turn(const CornuImageBytes *file, const CornuImageHeader *hea
 
 static CornuStatus decode(const CornuImageBytes *file, int channels, bool full, CornuArray *image)
 {
-    /* Of a JPEG: two for the coefficient of each of three colours, and two more for the decoded and
-     * the converted colour. */
-    enum { BYTES_PER_PIXEL = 12 };
+    /* Of a JPEG: two for the coefficient of each of three colours, one more for the decoded colour,
+     * and four for the converted ones, with alpha. */
+    enum { BYTES_PER_PIXEL = 13 };
     CornuImageHeader        header;
     const CornuImageFormat *format;
     CornuArray              made = { .data = NULL };

@@ -192,7 +192,7 @@ static CornuStatus decode(const CornuImageBytes *file, const CornuImageHeader *h
     CORNU__TRY(check_chunks(file));
     uint8_t *pixels = cornu__png_decode(file->bytes, file->size, header->height, header->width,
                                         &channels);
-    if (!pixels) return cornu__stb_decode(file, &cornu__png_format, header, full, image);
+    if (!pixels) return cornu__stb_decode(file, &cornu__png_format, header, 0, full, image);
     *image = cornu_array(pixels, CORNU_U8, header->height, header->width, channels);
     return CORNU_OK;
 }

@@ -95,13 +95,14 @@ static CornuStatus decode_deep(const CornuImageBytes *file, const CornuImageForm
 }
 
 CornuStatus cornu__stb_decode(const CornuImageBytes *file, const CornuImageFormat *format,
-                              const CornuImageHeader *header, bool full, CornuArray *image)
+                              const CornuImageHeader *header, int channels, bool full,
+                              CornuArray *image)
 {
-    int width, height, channels;
+    int width, height, stored;
     if (full && header->bits == 16) return decode_deep(file, format, image);
     uint8_t *pixels = stbi_load_from_memory(file->bytes, (int)file->size, &width, &height,
-                                            &channels, 0);
+                                            &stored, channels);
     if (!pixels) return unreadable(file, format);
-    *image = cornu_array(pixels, CORNU_U8, height, width, channels);
+    *image = cornu_array(pixels, CORNU_U8, height, width, channels ? channels : stored);
     return CORNU_OK;
 }

@@ -8,8 +8,10 @@
 CornuStatus cornu__stb_header(const CornuImageBytes *file, const CornuImageFormat *format,
                               CornuImageHeader *header);
 
-/* As a format's decode; samples of 16 bits become f32 if `full`. */
+/* As a format's decode, with these channels, or 0: the file's; samples of 16 bits become f32 if
+ * `full`, with the file's. */
 CornuStatus cornu__stb_decode(const CornuImageBytes *file, const CornuImageFormat *format,
-                              const CornuImageHeader *header, bool full, CornuArray *image);
+                              const CornuImageHeader *header, int channels, bool full,
+                              CornuArray *image);
 
 #endif
