@@ -216,6 +216,58 @@ static void test_resizing_agrees_with_keras(void **state)
     assert_int_equal(cases, 10);
 }
 
+/* A channel of pixel (h, w) of an image resized bilinearly, in the arithmetic of the library. */
+static float resized(const float *from, const int64_t extent[3], const int64_t size[2], int64_t h,
+                     int64_t w, int64_t c)
+{
+    const int64_t at[] = { h, w };
+    int64_t       low[2], high[2];
+    float         part[2];
+    for (int axis = 0; axis < 2; axis++) {
+        const float centre = ((float)at[axis] + 0.5f) *
+                             ((float)extent[axis] / (float)size[axis]) - 0.5f;
+        low[axis] = (int64_t)floorf(centre);
+        part[axis] = centre - floorf(centre);
+        high[axis] = low[axis] + 1 < extent[axis] ? low[axis] + 1 : extent[axis] - 1;
+        if (low[axis] < 0) low[axis] = high[axis] = 0;
+    }
+    const float *top = from + low[0] * extent[1] * extent[2] + c;
+    const float *bottom = from + high[0] * extent[1] * extent[2] + c;
+    const int64_t x = low[1] * extent[2], y = high[1] * extent[2];
+    const float   above = top[x] + (top[y] - top[x]) * part[1];
+    const float   below = bottom[x] + (bottom[y] - bottom[x]) * part[1];
+    return above + (below - above) * part[0];
+}
+
+/* Whole vectors and what is left of them, in rows and in channels: the same bits. */
+static void test_resizing_any_extents(void **state)
+{
+    (void)state;
+    enum { MOST = 40 * 40 * 9 };
+    static uint8_t from[MOST], to[MOST];
+    static float   numbers[MOST], out[MOST];
+    for (int i = 0; i < MOST; i++) numbers[i] = from[i] = (uint8_t)(i * i / 7 + 13 * i);
+    for (int64_t k = 0; k < 90; k++) {
+        const int64_t extent[] = { 1 + 7 * k % 23, 1 + 5 * k % 37, 1 + k % 9 };
+        const int64_t size[] = { 1 + 11 * k % 29, 1 + 3 * k % 40 };
+        const CornuType made = cornu_type(CORNU_U8, size[0], size[1], extent[2]);
+        if (extent[0] == size[0] && extent[1] == size[1]) continue;
+        assert_int_equal(cornu_image_resize(
+            cornu_array(from, CORNU_U8, extent[0], extent[1], extent[2]), CORNU_IMAGE_BILINEAR,
+            false, cornu_array_from(to, made)), CORNU_OK);
+        assert_int_equal(cornu_image_resize(
+            cornu_array(numbers, CORNU_F32, extent[0], extent[1], extent[2]), CORNU_IMAGE_BILINEAR,
+            false, cornu_array(out, CORNU_F32, size[0], size[1], extent[2])), CORNU_OK);
+        for (int64_t i = 0; i < cornu_type_count(made); i++) {
+            const float value = resized(numbers, extent, size, i / extent[2] / size[1],
+                                        i / extent[2] % size[1], i % extent[2]);
+            if (to[i] != (uint8_t)(value + 0.5f) || memcmp(&out[i], &value, sizeof value))
+                fail_msg("case %d, value %d: %d and %.9g, expected %.9g", (int)k, (int)i, to[i],
+                         (double)out[i], (double)value);
+        }
+    }
+}
+
 static void test_only_images_are_resized(void **state)
 {
     (void)state;
@@ -240,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_huffman_tables),
         cmocka_unit_test(test_a_bomb_is_refused_by_its_header),
         cmocka_unit_test(test_resizing_agrees_with_keras),
+        cmocka_unit_test(test_resizing_any_extents),
         cmocka_unit_test(test_only_images_are_resized),
     };
     return cmocka_run_group_tests(tests, files_begin, files_end);
