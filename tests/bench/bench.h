@@ -46,6 +46,7 @@ typedef struct {
     X("generated", bench_generated) /* models as C source, beside the library           */ \
     X("overhead", bench_overhead) /* the time around what is computed                    */ \
     X("embedding", bench_embedding) /* sparse gradients of tables of all sizes           */ \
+    X("images",  bench_images)    /* folders of JPEG files, beside stb_image alone       */ \
     X("compile", bench_compile)   /* the time until a step is ready, by depth            */ \
     X("layouts", bench_layouts) /* two processes by layout, beside the performance model */ \
     X("large", bench_large)       /* 302 million parameters; only if it is listed        */
