@@ -139,6 +139,9 @@ CornuStatus cornu_step_log_last(CornuStepCall *step, const char *name, CornuTens
 /* Logs a metric, which the model takes; the same one each time. weight: (B) or (B, T); or NULL. */
 CornuStatus cornu_step_log_metric(CornuStepCall *step, const char *name, CornuMetric *metric,
                                   CornuTensor *y_true, CornuTensor *y_pred, CornuTensor *weight);
+/* A log that this step updates is not among its results, as one that Keras' train_step does not
+ * return; another name changes nothing. */
+CornuStatus cornu_step_hide_log(CornuStepCall *step, const char *name);
 
 #ifdef __cplusplus
 }

@@ -374,6 +374,17 @@ CornuStatus cornu_step_log_metric(CornuStepCall *step, const char *name, CornuMe
                           : no_value(name));
 }
 
+CornuStatus cornu_step_hide_log(CornuStepCall *step, const char *name)
+{
+    if (!goes_on(step)) return step->failed;
+    CornuModel *model = step->model;
+    for (int i = 0; i < model->tracked_count; i++) {
+        CornuTracked *log = &model->tracked[i];
+        if (!strcmp(log->name, name)) *(step->training ? &log->trained : &log->tested) = false;
+    }
+    return CORNU_OK;
+}
+
 /* ---- The whole step ---- */
 
 static CornuStatus begin(CornuModel *model, CornuStep *step, CornuStepCall *call)

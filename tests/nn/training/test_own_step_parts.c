@@ -132,6 +132,8 @@ static CornuStatus with_metric(CornuOwnStep *self, CornuStepCall *step)
 {
     WithMetric  *with = (WithMetric *)self;
     CornuTensor *y = cornu_step_call(step, cornu_as_layer(step->model), step->x[0]);
+    cornu_step_log(step, "hidden", cornu_step_mean(step, y), NULL);
+    cornu_step_hide_log(step, "hidden");
     return cornu_step_log_metric(step, "right", with->accuracy, step->y[0], y, NULL);
 }
 
@@ -145,10 +147,10 @@ static CornuStatus doubled(CornuOwnStep *self, CornuStepCall *step, CornuTensor 
 static void own_metrics_and_predictions(void **state)
 {
     static const int32_t labels[N] = { 0, 1, 1, 0, 1, 0, 0, 1, 1, 1 };
-    WithMetric with = { .own = { .test = with_metric, .predict = doubled, .logs = { "right" } },
+    WithMetric with = { .own = { .test = with_metric, .predict = doubled, .logs = { "right", "hidden" } },
                         .accuracy = CORNU_ACCURACY };
     CornuModel *plain = classifier(*state, NULL), *model = classifier(*state, &with.own);
-    double      results[3], expected[2];
+    double      results[4], expected[2];
     const CornuArray y = cornu_array((void *)(uintptr_t)labels, CORNU_I32, N);
     expect_ok(cornu_evaluate(plain, .x = rows(0, N), .y = y, .batch_size = BATCH,
                              .results = expected, .verbose = CORNU_SILENT));
@@ -160,6 +162,8 @@ static void own_metrics_and_predictions(void **state)
     assert_true(cornu_model_metric_shown(model, 2, false));
     assert_false(cornu_model_metric_shown(model, 2, true));
     assert_false(cornu_model_metric_shown(model, 0, false));
+    assert_string_equal(cornu_model_metric_name(model, 3), "hidden");
+    assert_false(cornu_model_metric_shown(model, 3, false));
     float once[N * 2], more[N * 2];
     expect_ok(cornu_predict(plain, .x = rows(0, N), .to = cornu_array(once, CORNU_F32, N, 2),
                             .verbose = CORNU_SILENT));

@@ -101,7 +101,10 @@ class Arrays:
 # ---- Recording a step ----
 
 class Logged:
-    """The result of what the library logs by itself."""
+    """The result of what the library logs by itself, by these names."""
+
+    def __init__(self, names):
+        self.names = names
 
 
 class Step(Into):
@@ -112,6 +115,7 @@ class Step(Into):
     def __init__(self, call, counted):
         super().__init__(call.graph, counted, call)
         self.address, self.losses, self._of = ctypes.addressof(call), [], self
+        self.tracked = set()        # the names of what the library logs by itself
         call.penalized = True       # what layers add is in `losses`
 
     def call(self, training=False, draws=False):
@@ -141,10 +145,19 @@ class Step(Into):
             for tensors, pointers in before:
                 tensors[:] = pointers
 
-    def log(self, name, value):
-        """Logs what a step returns by this name."""
-        if isinstance(value, Logged):
-            return
+    def log_all(self, logs):
+        """Logs what a step returns, and no more."""
+        shown = set()
+        for name, value in logs.items():
+            if isinstance(value, Logged):
+                shown.update(value.names)
+            else:
+                shown.add(name)
+                self._log(name, value)
+        for name in self.tracked - shown:
+            lib.cornu_step_hide_log(self.address, name)
+
+    def _log(self, name, value):
         if isinstance(value, Deferred):
             return self._log_deferred(name, value)
         value = operate("cast", self.value(value), "float32")
@@ -262,13 +275,12 @@ class OwnStep:
             arrays = self._arrays(method == "test_step" and self.struct.test_xs)
             with recording:
                 logs = model._run_step(getattr(model, method), self._data(call, recording, arrays))
-                if isinstance(logs, Logged):    # the library logs it by itself
-                    logs = {}
+                if isinstance(logs, Logged):    # of a metric with several results
+                    logs = {"": logs}
                 if not isinstance(logs, dict):
                     raise TypeError("%s.%s returned %s, expected a dictionary of logs"
                                     % (type(model).__name__, method, type(logs).__name__))
-                for name, value in _flattened(logs, {}).items():
-                    recording.log(name, value)
+                recording.log_all(_flattened(logs, {}))
             recording.closed = True
             return 0
         return record
@@ -306,11 +318,12 @@ class LossTracker:
         if loss.ndim and weight.ndim == loss.ndim:      # of each element, as Keras' Mean takes it
             weighted, weight = operate("sum", loss * weight), operate("sum", weight)
             loss = operate("divide_no_nan", weighted, weight)
+        recording.tracked.add(self.name)
         lib.cornu_step_log(recording.address, self.name, loss.pointer,
                            operate("cast", weight, "float32").pointer)
 
     def result(self):
-        return Logged()
+        return Logged([self.name])
 
     def reset_state(self):
         pass
@@ -337,8 +350,16 @@ class CompiledMetrics(LossTracker):
         partial = self._model._partial_for(y, y_pred)
         if partial is None:
             self._model._compute(lib.cornu_step_compute_metrics, y, y_pred, sample_weight)
+            step().tracked.update(self._names())
         else:
             partial.update_metrics(y, y_pred, sample_weight)
+
+    def _names(self):
+        return [name for name in self._model._compiled_names
+                if name not in ("loss", "gradient_norm")]
+
+    def result(self):
+        return Logged(self._names())
 
 
 class AllMetrics:
