@@ -107,6 +107,18 @@ class Arrays(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "9 axes"):
             self.address(np.ones((1,) * 9))
 
+    def test_weights_are_those_of_arrays_of_other_types(self):
+        """What is converted for a call lives until it is done."""
+        for units in (3, 16, 64, 1000):
+            values = np.random.default_rng(units).standard_normal((5, units))      # float64
+            layer = cornu.layers.Dense(units)
+            layer.build((None, 5))
+            layer.kernel.assign(values)
+            np.testing.assert_array_equal(layer.kernel, values.astype("float32"))
+            layer.set_weights([-values, np.ones(units)])
+            np.testing.assert_array_equal(layer.kernel, -values.astype("float32"))
+            np.testing.assert_array_equal(layer.bias, np.ones(units))
+
     def test_predictions_do_not_depend_on_the_layout(self):
         x = np.random.default_rng(0).standard_normal((20, 6)).astype(np.float32)
         model = cornu.Sequential([cornu.Input((6,)), cornu.layers.Dense(2)])

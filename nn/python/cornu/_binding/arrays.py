@@ -69,7 +69,7 @@ def _address(values):
 
 
 class Borrowed:
-    """Arrays lent to a call; keeps alive what they point to."""
+    """Arrays lent to a call; keeps alive what they point to, as does each of them."""
 
     def __init__(self):
         self._kept = []
@@ -86,7 +86,7 @@ class Borrowed:
         if not (values.flags.c_contiguous and values.flags.aligned):
             values = np.require(values, requirements=["C", "A"])
         self._kept.append(values)
-        return self._made(number, values.shape, _address(values))
+        return self._made(number, values.shape, _address(values), values)
 
     @staticmethod
     def _converted(values):
@@ -108,12 +108,12 @@ class Borrowed:
         encoded = [t if isinstance(t, bytes) else str(t).encode("utf-8") for t in values.flat]
         pointers = (ctypes.c_char_p * max(len(encoded), 1))(*encoded)
         self._kept.append(pointers)
-        return self._made(_STRING, values.shape, ctypes.addressof(pointers))
+        return self._made(_STRING, values.shape, ctypes.addressof(pointers), pointers)
 
     @staticmethod
-    def _made(dtype, shape, address):
+    def _made(dtype, shape, address, memory):
         made = _Array.from_buffer_copy(_typed(dtype, shape))
-        made.data = address
+        made.data, made.memory = address, memory
         return made
 
     def arrays(self, values):
