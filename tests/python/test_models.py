@@ -368,6 +368,23 @@ class Building(unittest.TestCase):
         np.testing.assert_array_equal(before[0], after[0])
         self.assertFalse(np.array_equal(before[2], after[2]))
 
+    def test_what_a_second_compile_does_not_give(self):
+        """Is what the first was given, as in Keras 3."""
+        class Penalty(L.Layer):
+            def call(self, x):
+                self.add_loss(ops.sum(x))
+                return x
+        x = cornu.Input((1,))
+        model = cornu.Model(x, Penalty()(x))
+        ones, threes = np.ones((2, 1), "float32"), np.full((2, 1), 3.0, "float32")
+        model.compile("adam", "mse", metrics=["mae"])
+        model.compile("adam")
+        self.assertEqual(model.evaluate(ones, threes, verbose=0), [6.0, 2.0])
+        model.compile("adam", metrics=[])
+        self.assertEqual(model.evaluate(ones, threes, verbose=0), 6.0)
+        model.compile("adam", "mae")
+        self.assertEqual(model.evaluate(ones, threes, verbose=0), 4.0)
+
     def test_trainable_weights_of_models(self):
         """Of a layer in a model in a model, too; numbers are those of Keras 3."""
         inner = cornu.Sequential([cornu.Input((3,)), L.Dense(2), L.BatchNormalization()])

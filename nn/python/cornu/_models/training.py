@@ -49,7 +49,8 @@ class _Usual(str):
 class Trained(Stepped):
     """The part of Model that trains and predicts."""
 
-    loss = None             # what compile was given
+    loss = None             # what compile was given; and with its weights:
+    _loss_given = _metrics_given = (None, None)
     _trains_parts = None    # whether the optimizer trains some of the weights, in an own step
 
     def train_parts(self):
@@ -83,7 +84,14 @@ class Trained(Stepped):
         device: "cpu", "tpu", "pjrt:PLUGIN", …, or a cornu.Device that models share
         gradient_norm: fit also logs the norm of all gradients
         debug_nans: a step fails that makes a number nan or infinite, naming the layer
+
+        As in Keras, the loss and the metrics of the last compile stay where none are given.
         """
+        if loss is None:
+            loss, loss_weights = self._loss_given
+        if metrics is None and weighted_metrics is None:
+            metrics, weighted_metrics = self._metrics_given
+        self._loss_given, self._metrics_given = (loss, loss_weights), (metrics, weighted_metrics)
         self.loss, self._partial = loss, None
         if self._unknown():
             self._compiling = {key: value for key, value in locals().items()
