@@ -78,6 +78,12 @@ class Built(unittest.TestCase):
         self.assertEqual(model.pop().units, 2)
         self.assertEqual(len(model.layers), 1)
 
+    def test_what_a_sequential_of_own_layers_is_asked_first(self):
+        model = cornu.Sequential([layers.Lambda(lambda t: t + 1.0), layers.Dense(2)], name="first")
+        self.assertEqual((model.name, model.weights, model.built), ("first", [], False))
+        self.assertEqual(model(np.ones((1, 3), "float32")).shape, (1, 2))
+        self.assertEqual(len(model.weights), 2)
+
 
 if __name__ == "__main__":
     unittest.main()

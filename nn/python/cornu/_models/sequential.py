@@ -37,6 +37,10 @@ class Sequential(Model):
         return bool(self._waiting)
 
     @property
+    def name(self):
+        return Model.name.fget(self) if self._owned else self._pending
+
+    @property
     def layers(self):
         """The layers, also before the data's shape is known."""
         return [*(Model.layers.fget(self) if self._owned else []), *self._waiting]
@@ -63,7 +67,7 @@ class Sequential(Model):
         waiting, self._waiting = self._waiting, []
         if dtype is not None and not waiting and not self.built:
             waiting, self._owned = self._added, None    # begun for numbers, by default
-        if waiting and self._owned is None:
+        if waiting and not self._added:
             self._start((tuple(input_shape)[1:], None, dtype, None, None), keep=True)
         else:
             shape = lib.type("CornuShape")()
