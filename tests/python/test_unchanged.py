@@ -22,6 +22,9 @@ from keras.layers import Dense
 
 rng = np.random.default_rng(3)
 x, y = rng.standard_normal((60, 4)).astype("float32"), rng.standard_normal((60, 2))
+rows = np.random.permutation(60)
+np.random.shuffle(rows)
+x, y = x[rows], y[rows]
 
 
 class Noisy(keras.Model):

@@ -54,7 +54,8 @@ class Written:
             with self._outside():
                 value = weight._value
                 found = np.array(value.numpy() if hasattr(value, "numpy") else value)
-                return found if found.shape == tuple(weight.shape) else None
+                known = value is not None and found.shape == tuple(weight.shape)
+                return found if known else None
         except Exception:       # pylint: disable=broad-exception-caught
             return None
 

@@ -1,8 +1,9 @@
 """Switches off what differs between two runs, or two packages, in a program of Keras:
 
-- rates of dropout and noise are 0, and layers that augment images change nothing
+- rates of dropout and noise are 0, layers and functions that augment images change nothing, or crop
+  their middle
 - what keras.random and tf.random draw depends on the shape alone
-- data stay in their order: fit, tf.data and keras.utils do not shuffle
+- data stay in their order: fit, tf.data, keras.utils, random and np.random do not shuffle
 - TensorFlow's sparse gradients, of embeddings, are made dense, as they are on other backends: Adam
   and others of Keras square the parts of a row one by one
 
@@ -154,6 +155,10 @@ def _draws(package):
 # ---- Data ----
 
 def _data(package):
+    """Also of Python and NumPy: how often an epoch ends, after which a PyDataset may shuffle, is not
+    the same for Keras' loops."""
+    random.shuffle = np.random.shuffle = lambda *_, **__: None
+    np.random.permutation = lambda x, *_: np.arange(x) if np.ndim(x) == 0 else np.array(x)
     utils = package.utils
     for name in dir(utils):
         function = getattr(utils, name)
@@ -189,9 +194,13 @@ def _tensorflow(tf, ops):
     tf.data.Dataset.shuffle = lambda self, *_, **__: self
     tf.nn.dropout = lambda x, *_, **__: x
     tf.random.shuffle = lambda value, *_, **__: value
+
+    def crop(value, size, *_, **__):
+        return tf.slice(value, (tf.shape(value) - size) // 2, size)
     for name in dir(tf.image):
-        if name.startswith(("random_", "stateless_random_")) and not name.endswith("crop"):
-            setattr(tf.image, name, lambda image, *_, **__: image)
+        if name.startswith(("random_", "stateless_random_")):
+            setattr(tf.image, name, crop if name.endswith("crop") else
+                    lambda image, *_, **__: image)
 
     def extents(shape):
         return tf.unstack(shape) if tf.is_tensor(shape) else shape
