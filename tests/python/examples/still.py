@@ -100,6 +100,8 @@ _LONGEST = 65536    # of an axis whose extent is known when the program runs
 def _of_each_axis(ops, shape, draw):
     """Numbers for a shape: the sums of draw(generator, count) along each axis. An extent may be a
     tensor of TensorFlow, or what the package has for one that differs between batches."""
+    if hasattr(shape, "tensor"):        # the package's, of a symbolic one
+        shape = ops.shape(shape.tensor)
     shape = list(shape) if hasattr(shape, "__len__") else [shape]
     made = np.float32(0.5)
     for axis, extent in enumerate(shape):
