@@ -70,12 +70,24 @@ static CornuStatus bad_header(void)
                        "each");
 }
 
+/* A dtype by what follows in the header: a string in quotes, or a list of fields. */
+static CornuStatus refuse_dtype(const char *from, const char *end)
+{
+    enum { SHOWN = 40 };
+    const char  close = from < end && *from == '\'' ? '\'' : ']';
+    const char *stop = from < end ? memchr(from + 1, close, (size_t)(end - from - 1)) : NULL;
+    const ptrdiff_t length = (stop ? stop + 1 : end) - from;
+    const bool  pickled = stop && memchr(from, 'O', (size_t)length);
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "has dtype %.*s%s, expected one of f4 f8 f2 i8 i4 i2 "
+                       "i1 u8 u4 u2 u1 b1 after < or >", (int)(length < SHOWN ? length : SHOWN),
+                       from, pickled ? ", objects of Python, which are pickled" : "");
+}
+
 static CornuStatus read_dtype(Text *text, CornuNpy *array)
 {
     static const uint16_t one = 1;
     const bool  big_host = *(const unsigned char *)&one == 0;
     const char *from = text->at;
-    const int   shown = text->end - from < 20 ? (int)(text->end - from) : 20;
     if (take(text, "'")) {
         const char  *name = text->at;
         const size_t left = (size_t)(text->end - name);
@@ -89,8 +101,7 @@ static CornuStatus read_dtype(Text *text, CornuNpy *array)
             return take(text, "'") ? CORNU_OK : bad_header();
         }
     }
-    return cornu__fail(CORNU_ERR_UNSUPPORTED, "has dtype %.*s, expected one of f4 f8 f2 i8 i4 i2 "
-                       "i1 u8 u4 u2 u1 b1 after < or >", shown, from);
+    return refuse_dtype(from, text->end);
 }
 
 /* "(3, 3)", "(3,)", "()" */

@@ -190,17 +190,22 @@ static CornuStatus read_header(Arrays *arrays, Column *column, int64_t at, int64
     return status ? status : check_bytes(&column->npy, end - column->at);
 }
 
-static CornuStatus inflate_member(Arrays *arrays, Column *column, const CornuZip *zip, int i)
+static CornuStatus check_inflated(Arrays *arrays, const CornuZip *zip, int i)
 {
     const size_t bytes = cornu__zip_size(zip, i), most = cornu_memory_limit();
-    size_t       size, header;
     if (bytes > most || arrays->inflated > most - bytes)
         return cornu__fail(CORNU_ERR_MEMORY, "is deflated and has %zu bytes, with those before it "
                            "%zu, more than the limit of %zu; rows of one that is stored, as by "
                            "numpy.savez, are read from the file, and CORNU_MAX_MEMORY raises the "
                            "limit", bytes, arrays->inflated, most);
     arrays->inflated += bytes;
-    CORNU__TRY(cornu__zip_read(zip, i, &column->member, &size));
+    return CORNU_OK;
+}
+
+/* Of a member that is in memory. */
+static CornuStatus parse_member(Column *column, size_t size)
+{
+    size_t       header;
     const size_t there = size < CORNU__NPY_START ? size : CORNU__NPY_START;
     CORNU__TRY(cornu__npy_header_size(column->member, there, &header));
     if (header > size)
@@ -262,10 +267,14 @@ static CornuStatus open_archive(Arrays *arrays, Column *column, const char *path
     if (!status) {
         const int64_t at = (int64_t)cornu__zip_place(zip, i, &stored);
         char          what[CORNU_MESSAGE_SIZE / 2];
-        status = stored ? read_header(arrays, column, at, at + (int64_t)cornu__zip_size(zip, i))
-                        : inflate_member(arrays, column, zip, i);
+        size_t        size = cornu__zip_size(zip, i);
         snprintf(what, sizeof what, "%.400s: member \"%.80s\"", shown, cornu__zip_name(zip, i));
-        status = cornu__fail_prefix(status, what);
+        if (!stored) status = cornu__fail_prefix(check_inflated(arrays, zip, i), what);
+        if (!stored && !status)      /* whose messages name the member */
+            status = cornu__fail_prefix(cornu__zip_read(zip, i, &column->member, &size), shown);
+        if (!status)
+            status = cornu__fail_prefix(stored ? read_header(arrays, column, at, at + (int64_t)size)
+                                               : parse_member(column, size), what);
     }
     cornu__zip_close(zip);
     return status;

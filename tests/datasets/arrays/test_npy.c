@@ -181,7 +181,8 @@ static void what_is_no_array_of_numbers(void **state)
     (void)state;
     expect_refused(GOLDEN "complex.npy", CORNU_ERR_UNSUPPORTED, "dtype '<c8'");
     expect_refused(GOLDEN "strings.npy", CORNU_ERR_UNSUPPORTED, "dtype '<U2'");
-    expect_refused(GOLDEN "objects.npy", CORNU_ERR_UNSUPPORTED, "dtype '|O'");
+    expect_refused(GOLDEN "objects.npy", CORNU_ERR_UNSUPPORTED,
+                   "dtype '|O', objects of Python, which are pickled, expected");
     expect_refused(GOLDEN "structure.npy", CORNU_ERR_UNSUPPORTED, "dtype [('a'");
     expect_refused(GOLDEN "dates.npy", CORNU_ERR_UNSUPPORTED, "dtype '<M8[D]'");
     expect_refused(GOLDEN "scalar.npy", CORNU_ERR_SHAPE, "is a scalar");
