@@ -2,6 +2,7 @@
 #include "table.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,11 +48,14 @@ static bool listed(const char *const *list, const char *text)
     return false;
 }
 
+/* A column without a name, as that of the index which pandas writes, is called as pandas does. */
 static CornuStatus add_name(Reader *reader, const char *name)
 {
-    if (!*name)
-        return fail(reader, CORNU_ERR_FORMAT, 1, NULL, "column %d has no name",
-                    reader->columns + 1);
+    char number[32];
+    if (!*name) {
+        snprintf(number, sizeof number, "Unnamed: %d", reader->columns);
+        name = number;
+    }
     for (int c = 0; c < reader->columns; c++)
         if (!strcmp(reader->column[c].name, name))
             return fail(reader, CORNU_ERR_FORMAT, 1, name, "is listed twice");

@@ -13,7 +13,8 @@
  *
  * Files follow RFC 4180: the first line names the columns; quoted fields may contain delimiters,
  * line ends and doubled quotes; lines end in LF, CR LF or CR; a byte-order mark is skipped. In
- * addition, empty lines are skipped and blanks around fields trimmed.
+ * addition, empty lines are skipped and blanks around fields trimmed, and a column without a name
+ * is called "Unnamed: 0" by its number from 0, as in pandas.
  */
 #ifndef CORNU_DATASETS_TABLE_H
 #define CORNU_DATASETS_TABLE_H

@@ -55,6 +55,20 @@ void cornu__table_text_seek(CornuTableText *text, int64_t byte, int64_t line, si
     text->ended = false;
 }
 
+/* Bytes that are no text, as a NUL at `at` shows. */
+static CornuStatus refuse(const CornuTableText *text, const char *bytes, int64_t at)
+{
+    const bool first = text->next == 0 && at > 0;
+    if (first && !memcmp(bytes, "\x1f\x8b", 2))
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: is compressed by gzip, expected text; "
+                           "uncompress it by gunzip", text->name);
+    if (first && (!memcmp(bytes, "\xff\xfe", 2) || !memcmp(bytes, "\xfe\xff", 2)))
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: is UTF-16, expected UTF-8; iconv -f utf-16 "
+                           "-t utf-8 converts it", text->name);
+    return cornu__fail(CORNU_ERR_FORMAT, "%s: contains NUL bytes, at byte %lld, expected text",
+                       text->name, (long long)(text->next + at));
+}
+
 /* Reads up to `most` bytes to the end of the buffer; *got 0 at the end of the text. */
 static CornuStatus read_more(CornuTableText *text, size_t most, size_t *got)
 {
@@ -65,9 +79,7 @@ static CornuStatus read_more(CornuTableText *text, size_t most, size_t *got)
     else CORNU__TRY(cornu__fail_prefix(cornu__input_read(text->input, text->next, to, *got),
                                        text->name));
     const char *nul = memchr(to, '\0', *got);
-    if (nul)
-        return cornu__fail(CORNU_ERR_FORMAT, "%s: contains NUL bytes, at byte %lld, expected text",
-                           text->name, (long long)(text->next + (nul - to)));
+    if (nul) return refuse(text, to, nul - to);
     text->next += (int64_t)*got;
     text->filled += *got;
     return CORNU_OK;

@@ -261,6 +261,18 @@ static void test_locales_do_not_matter(void **state)
     setlocale(LC_NUMERIC, "C");
 }
 
+/* As DataFrame.to_csv writes its index, which read_csv calls so. */
+static void test_a_column_without_a_name(void **state)
+{
+    (void)state;
+    CornuTable *table = parse(",a,\n0,1,x\n1,2,y\n");
+    assert_non_null(table);
+    assert_string_equal(cornu_table_column_name(table, 0), "Unnamed: 0");
+    assert_string_equal(cornu_table_column_name(table, 1), "a");
+    assert_string_equal(cornu_table_column_name(table, 2), "Unnamed: 2");
+    cornu_table_free(table);
+}
+
 /* ---- Refusals ---- */
 
 static void test_bad_tables(void **state)
@@ -270,7 +282,7 @@ static void test_bad_tables(void **state)
         { "", "is empty", CORNU_ERR_FORMAT },
         { "\n\n", "is empty", CORNU_ERR_FORMAT },
         { "a,b\n", "no rows", CORNU_ERR_DATA },
-        { "a,,c\n1,2,3\n", "column 2 has no name", CORNU_ERR_FORMAT },
+        { "a,,c,\n1,2,3,\n", "column Unnamed: 3: the value is missing", CORNU_ERR_VALUE },
         { "a,b,a\n1,2,3\n", "column a: is listed twice", CORNU_ERR_FORMAT },
         { "a,b\n1,2\n3\n", "line 3: 1 field, expected 2", CORNU_ERR_FORMAT },
         { "a,b\n\"x\ny\",2\n1,2,3\n", "line 4: 3 fields, expected 2", CORNU_ERR_FORMAT },
@@ -293,8 +305,16 @@ static void test_bad_tables(void **state)
             !strstr(cornu_error_message(), "t.csv"))
             fail_msg("\"%s\" does not contain \"%s\"", cornu_error_message(), bad[i].message);
     }
-    assert_null(cornu_table_parse("a\n1\0\n", 5, "t.csv", &(CornuTableConfig){ 0 }));
-    assert_int_equal(cornu_error_status(), CORNU_ERR_FORMAT);
+    static const struct { const char *bytes, *message; CornuStatus status; } not_text[] = {
+        { "a\n1\0\n", "contains NUL bytes, at byte 3", CORNU_ERR_FORMAT },
+        { "\x1f\x8b\x08\0\0", "is compressed by gzip", CORNU_ERR_UNSUPPORTED },
+        { "\xff\xfe" "a\0,", "is UTF-16, expected UTF-8", CORNU_ERR_UNSUPPORTED },
+    };
+    for (size_t i = 0; i < sizeof not_text / sizeof *not_text; i++) {
+        assert_null(cornu_table_parse(not_text[i].bytes, 5, "t.csv", &(CornuTableConfig){ 0 }));
+        assert_int_equal(cornu_error_status(), not_text[i].status);
+        assert_non_null(strstr(cornu_error_message(), not_text[i].message));
+    }
     assert_null(PARSE("a\n1\n", .delimiter = '"'));
     assert_int_equal(cornu_error_status(), CORNU_ERR_ARGUMENT);
     assert_null(PARSE("weight\n1\n", .categories = LIST("wieght")));
@@ -371,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_bad_schemas),
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_locales_do_not_matter),
+        cmocka_unit_test(test_a_column_without_a_name),
         cmocka_unit_test(test_bad_tables),
         cmocka_unit_test(test_columns_that_cannot_be_taken),
         cmocka_unit_test(test_without_memory),
