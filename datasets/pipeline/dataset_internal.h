@@ -122,6 +122,9 @@ void        cornu__stages_close(CornuStage *stages, int count);
  * that it is made of; only where the first one's kind has `rows`. */
 CornuStatus cornu__dataset_reshape(CornuDataset *dataset, int64_t rows, const CornuType *types);
 
+/* The rows of all batches that batch made, in this or another order; else CORNU_UNKNOWN. */
+int64_t cornu__dataset_rows(const CornuDataset *batches);
+
 CornuStatus cornu__stage_fetch_timed(CornuStage *stage, CornuSample at, void *const *to,
                                      int64_t *valid);
 

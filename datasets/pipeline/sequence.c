@@ -299,7 +299,7 @@ CornuDataset *cornu_dataset_unbatch(CornuDataset *source)
     if (!dataset) return NULL;
     dataset->batch_size = 0;
     if (take_rows(dataset)) return cornu__dataset_abandon(dataset);
-    if (batched && dataset->count != CORNU_NONE) dataset->count = CORNU_UNKNOWN;
+    if (batched && dataset->count != CORNU_NONE) dataset->count = cornu__dataset_rows(source);
     return dataset;
 }
 

@@ -38,7 +38,8 @@ CornuDataset *cornu_dataset_window_from(const CornuWindowConfig *config);
 
 /*
  * The rows of each batch, or of each element along the first axis of its components, as elements.
- * Their number is known if elements have a fixed number of rows, that is, are not batched.
+ * Their number is known if elements have a fixed number of rows, that is, are not batched, and for
+ * the batches, shuffled or not, of a data set whose count is.
  */
 CornuDataset *cornu_dataset_unbatch(CornuDataset *source);
 

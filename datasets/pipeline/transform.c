@@ -189,6 +189,13 @@ CornuDataset *cornu_dataset_batch(CornuDataset *source, int64_t size, bool drop_
     return batch;
 }
 
+int64_t cornu__dataset_rows(const CornuDataset *batches)
+{
+    while (batches->kind == &shuffle_kind) batches = batches->source;
+    if (batches->kind != &batch_kind || batches->source->count < 0) return CORNU_UNKNOWN;
+    return batches->batch.whole ? batches->count * batches->batch_size : batches->source->count;
+}
+
 /* ---- take and skip: a window of the source ---- */
 
 static CornuStatus window_fetch(CornuStage *stage, CornuSample at, void *const *to,

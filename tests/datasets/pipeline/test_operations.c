@@ -367,6 +367,40 @@ static void a_filter_remembers_where_elements_are(void **state)
     cornu_dataset_free(dataset);
 }
 
+static CornuDataset *batches_of_four(bool drop_remainder)
+{
+    return cornu_dataset_batch(pipeline_range(0, 10), 4, drop_remainder);
+}
+
+/* Where the order of whole batches alone was changed the rows are as many as before. */
+static void unbatch_counts_the_rows_of_batches(void **state)
+{
+    (void)state;
+    CornuDataset *made[] = {
+        cornu_dataset_unbatch(batches_of_four(false)),
+        cornu_dataset_unbatch(cornu_dataset_shuffle(batches_of_four(false), 1)),
+        cornu_dataset_unbatch(cornu_dataset_shuffle(batches_of_four(true), 1)),
+        cornu_dataset_unbatch(cornu_dataset_skip(batches_of_four(false), 1)),
+        cornu_dataset_unbatch(cornu_dataset_repeat(batches_of_four(false), CORNU_NONE)) };
+    const int64_t counts[] = { 10, 10, 8, CORNU_UNKNOWN, CORNU_NONE };
+    const int     read[] = { 10, 10, 8, 6, -1 };
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        assert_int_equal(cornu_dataset_count(made[i]), counts[i]);
+        CornuIterator    *iterator = read[i] < 0 ? NULL : cornu_iterator_begin(made[i], 3);
+        const CornuBatch *element = NULL;
+        int64_t           sum = 0;
+        int               rows = 0;
+        while (iterator && cornu_iterator_next(iterator, &element) == CORNU_OK && element) {
+            sum += *(const int64_t *)element->arrays[0].data;
+            rows++;
+        }
+        if (iterator) assert_int_equal(rows, read[i]);
+        if (rows == 10) assert_int_equal(sum, 45);
+        cornu_iterator_free(iterator);
+        cornu_dataset_free(made[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +414,7 @@ int main(void)
         cmocka_unit_test(a_seek_reads_nothing_before_it),
         cmocka_unit_test(windows_make_each_element_once),
         cmocka_unit_test(a_filter_remembers_where_elements_are),
+        cmocka_unit_test(unbatch_counts_the_rows_of_batches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
