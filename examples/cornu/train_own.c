@@ -7,6 +7,45 @@
 
 #include "common/session.h"
 
+/* Batches of rows that cannot be read in any order, in place of the rows, which fit would shuffle;
+ * and of those for validation, which are split off as fit does. */
+static CornuStatus order_rows(const Options *options, const TrainFlags *flags, const Data *data,
+                              CornuFitConfig *config)
+{
+    const int64_t size = options->batch_size, count = cornu_dataset_count(data->rows);
+    const double  part = flags->validation_split > 0.0 ? flags->validation_split : 0.0;
+    const int64_t first = (int64_t)floor((double)count * (1.0 - part));
+    CornuDataset *rows = cornu_dataset_retain(data->rows);
+    if (part > 0.0 && (first < 1 || first == count)) {
+        cornu_dataset_free(rows);
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--validation-split %g leaves %lld of %lld rows "
+                               "for training, expected some, and some for validation", part,
+                               (long long)first, (long long)count);
+    }
+    if (part > 0.0)
+        config->validation_data.data = cornu_dataset_batch(
+            cornu_dataset_skip(cornu_dataset_retain(rows), first), size, false);
+    if (part > 0.0) rows = cornu_dataset_take(rows, first);
+    config->data = cornu_dataset_batch(
+        data_rows_shuffle(rows, data->order, (uint64_t)options->seed), size, false);
+    config->data = cornu_dataset_prefetch(config->data, 2);
+    config->validation_split = 0.0;
+    config->batch_size = 0;
+    return config->data && (part == 0.0 || config->validation_data.data) ? CORNU_OK
+                                                                         : cornu_error_status();
+}
+
+static CornuHistory *fit_rows(const Options *options, const TrainFlags *flags, const Data *data,
+                              CornuFitConfig config)
+{
+    const bool    split = flags->validation_split > 0.0;
+    CornuHistory *history = order_rows(options, flags, data, &config) ? NULL
+                                                                      : cornu_fit_from(&config);
+    cornu_dataset_free(config.data);
+    if (split) cornu_dataset_free(config.validation_data.data);
+    return history;
+}
+
 static CornuHistory *fit(const Options *options, const TrainFlags *flags, CornuModel *model,
                          const Data *data)
 {
@@ -16,6 +55,7 @@ static CornuHistory *fit(const Options *options, const TrainFlags *flags, CornuM
         .steps_per_epoch = options->steps_per_epoch, .verbose = options->verbose,
         .validation_split = split ? flags->validation_split : 0.0,
         .callbacks = { SESSION_CALLBACKS(options) } };
+    if (data->order != DATA_ANY_ORDER) return fit_rows(options, flags, data, config);
     config.data = data->rows;
     if (!split) config.validation_data.data = data->test_rows;
     if (!data->rows) {

@@ -71,6 +71,13 @@ functional("three", [
     layer("InputLayer", "a", batch_shape=[None, 2], dtype="float32"),
     layer("Dense", "out", [{"args": [tensor([None, 2], "a")], "kwargs": {}}], units=3,
           activation="softmax")], "a", "out")
+functional("wide", [
+    layer("InputLayer", "a", batch_shape=[None, 500], dtype="float32"),
+    layer("Dense", "out", [{"args": [tensor([None, 500], "a")], "kwargs": {}}], units=1)], "a",
+    "out")
+with open("words.csv", "w") as file:   # one-hot they are 160 MB
+    file.write("word,y\n")
+    for i in range(80000): file.write("w%d,%g\n" % (i % 500, i % 500 * 0.002))
 functional("logits", [
     layer("InputLayer", "a", batch_shape=[None, 2], dtype="float32"),
     layer("Dense", "out", [{"args": [tensor([None, 2], "a")], "kwargs": {}}], units=3)], "a", "out")
@@ -224,6 +231,19 @@ check "whose names the model keeps" says '^pictures/kind3/0.png	kind[0-9]	0\.[0-
     predict kinds.keras pictures/kind3/0.png
 check "a table" says '^table.csv: 12 rows of 2 numbers$' train three.json --data table.csv \
     --target kind $crossentropy --epochs 2
+check "labels one-hot, as a loss wants them" says 'loss: ' train three.json --data table.csv \
+    --target kind --loss categorical_crossentropy
+larger() { # larger MOST ARGUMENT...: what it takes of memory, in kilobytes, is less than MOST
+    python3 -c 'import resource, subprocess, sys
+code = subprocess.call(sys.argv[2:], stdout=open("out", "w"), stderr=open("err", "w"))
+used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+print("status", code, "and", used, "KB", file=open("err", "a"))
+sys.exit(code or used > int(sys.argv[1]))' "$1" "$programs/cornu" "${@:2}"
+}
+[[ $programs = *sanitize* ]] || check "a table that is larger than memory" larger 130000 \
+    train wide.json --data words.csv --target y --loss mse --batch-size 500 --validation-split 0.1 \
+    --epochs 3 --learning-rate 0.01 --verbose 2
+[[ $programs = *sanitize* ]] || check "which is learnt, out of order" eval 'tail -n 1 out | grep -q "^144/144 .*val_loss: .*e-"'
 check "an archive of all inputs and outputs" says 'loss: ' train two.json --data two.npz --loss mse
 check "of all inputs" says 'loss: ' evaluate two.json --x two.npz --y t.npy --loss mse
 check "inputs by order" says 'loss: ' train two.json --x a.npy --x b.npy --y t.npy --loss mse

@@ -63,6 +63,9 @@ extern const char *const data_encodings[];
 
 enum { DATA_MOST = CORNU_MAX_MODEL_TENSORS };
 
+/* In which order rows of files can be read without much more time than in their own. */
+typedef enum { DATA_ANY_ORDER, DATA_BLOCKS, DATA_IN_TURN } DataOrder;
+
 /* Rows for each input and output of a model, in its order; data_free frees them. */
 typedef struct {
     char               about[CORNU_PATH_SIZE + 300];  /* one line: what, how many, from where */
@@ -76,6 +79,7 @@ typedef struct {
      * labels, in place of the arrays, which have the first ones alone then; NULL: the arrays are
      * all of them. */
     CornuDataset      *rows, *test_rows;
+    DataOrder          order;          /* of rows */
     int64_t            classes;        /* 0: unknown */
     const char *const *class_names;    /* or NULL */
     bool               pictures;       /* of any size, resized for the model */
@@ -167,6 +171,14 @@ static inline int64_t data_count(const Data *data)
  * one, the rows as a data set: few of them in memory, many in the files. NULL with an error. */
 CornuDataset *data_rows_open(char *const *files, const char *const *usual, int count);
 
+/* Keeps few rows in memory, from which any order is fast; *order is that of the file and becomes
+ * theirs. Takes the rows. */
+CornuDataset *data_rows_fast(CornuDataset *rows, DataOrder *order);
+
+/* Rows in another order in each epoch, which is any one if `order` permits it, or nearly: of those
+ * that are near each other in the file, or of blocks of it that are not. Takes the rows. */
+CornuDataset *data_rows_shuffle(CornuDataset *rows, DataOrder order, uint64_t seed);
+
 /* All rows of a test, else all of them, with a component for each input, and then for each output
  * that has labels; a reference, which the caller frees. NULL with an error. */
 CornuDataset *data_rows(const Data *data);
@@ -187,6 +199,8 @@ int64_t     data_rows_block(const CornuDataset *rows);
 /* Memory that data_free frees. NULL: there is none, which is an error. */
 void *data_own(Data *data, size_t bytes);
 
+/* Whether a loss wants labels of so many classes one-hot. */
+bool data_wants_one_hot(const CornuModel *model, int64_t classes);
 /* One-hot labels where a loss wants them of class numbers that come from a set or folder. */
 CornuStatus data_label_form(Data *data, const CornuModel *model);
 

@@ -231,7 +231,7 @@ static CornuStatus open_table(Data *data, const Options *options, const DataFlag
                        "to predict",
                        options->data);
     else
-        data->table = cornu_table_load(options->data, .like = like);
+        data->table = cornu_table_load(options->data, .like = like, .on_disk = true);
     cornu_table_free(like);
     return data->table ? CORNU_OK : cornu_error_status();
 }
@@ -248,19 +248,18 @@ CornuStatus data_from_table(Data *data, const Options *options, const DataFlags 
     cornu_error_take();   /* of a table to predict from, which need not have the target */
     if (at >= 0) data->class_names = cornu_table_categories(data->table, at, &classes);
     data->classes = classes;
-    if (cornu_table_take(data->table, &data->x[0], .except = at < 0 ? NULL : columns,
-                         .one_hot = true))
-        return cornu_error_status();
-    data->owned[data->owned_count++] = data->x[0].data;
-    snprintf(data->about, sizeof data->about, "%s: %lld rows of %lld numbers", options->data,
-             (long long)data->x[0].type.shape.extent[0],
-             (long long)data->x[0].type.shape.extent[1]);
     if (at < 0 && need != DATA_INPUTS)
         return cornu_error_set(CORNU_ERR_ARGUMENT, "%s: no column %s", options->data, target);
-    if (at < 0) return CORNU_OK;
-    if (cornu_table_take(data->table, &data->y[0], .columns = columns,
-                         .dtype = classes ? CORNU_I32 : CORNU_F32))
-        return cornu_error_status();
-    data->owned[data->owned_count++] = data->y[0].data;
-    return CORNU_OK;
+    const CornuTableTakeConfig take[] = {
+        { .except = at < 0 ? NULL : columns, .one_hot = true },
+        { .columns = columns, .dtype = classes ? CORNU_I32 : CORNU_F32,
+          .one_hot = classes && data_wants_one_hot(model, classes) } };
+    CornuDataset *rows = cornu_table_dataset(data->table, take, at < 0 ? 1 : 2);
+    if (!rows) return cornu_error_status();
+    snprintf(data->about, sizeof data->about, "%s: %lld rows of %lld numbers", options->data,
+             (long long)cornu_dataset_count(rows),
+             (long long)cornu_dataset_type(rows, 0).shape.extent[0]);
+    data->order = DATA_BLOCKS;
+    data->rows = data_rows_fast(rows, &data->order);
+    return data->rows ? CORNU_OK : cornu_error_status();
 }

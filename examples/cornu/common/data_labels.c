@@ -33,14 +33,18 @@ static CornuStatus one_hot(Data *data, CornuArray *labels, int64_t classes)
     return CORNU_OK;
 }
 
-CornuStatus data_label_form(Data *data, const CornuModel *model)
+bool data_wants_one_hot(const CornuModel *model, int64_t classes)
 {
     const CornuShape out = cornu_model_output_shape(model);
     const char      *loss = loss_name(model, 0);
-    const bool       numbers = data->classes > 1 && data->y[0].type.shape.rank < 3 &&
-                               cornu_type_count(data->y[0].type) == data->y[0].type.shape.extent[0];
-    if (!loss || is_sparse(loss) || !numbers || out.rank != 2 || out.extent[1] != data->classes)
-        return CORNU_OK;
+    return loss && !is_sparse(loss) && classes > 1 && out.rank == 2 && out.extent[1] == classes;
+}
+
+CornuStatus data_label_form(Data *data, const CornuModel *model)
+{
+    const bool numbers = data->y[0].type.shape.rank < 3 &&
+                         cornu_type_count(data->y[0].type) == data->y[0].type.shape.extent[0];
+    if (!numbers || !data_wants_one_hot(model, data->classes)) return CORNU_OK;
     CornuStatus status = one_hot(data, &data->y[0], data->classes);
     if (!status && data->test_y[0].data) status = one_hot(data, &data->test_y[0], data->classes);
     return status;

@@ -1,4 +1,4 @@
-/* Rows that stay in their files, .npy and .npz, and are read when they are needed. */
+/* Rows that stay in their files and are read when they are needed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,13 +35,27 @@ static size_t bytes_of(const CornuDataset *rows)
     return each;
 }
 
-/* Few rows are faster from memory; of many two are read at a time. */
-static CornuDataset *make_fast(CornuDataset *rows)
+/* Of many rows two are read at a time. */
+CornuDataset *data_rows_fast(CornuDataset *rows, DataOrder *order)
 {
-    enum { FEW = 1 << 28, READERS = 2 };   /* bytes */
-    if (rows && cornu_dataset_count(rows) <= (int64_t)(FEW / bytes_of(rows)))
-        return cornu_dataset_cache(rows);
-    return cornu_dataset_parallel(rows, READERS);
+    enum { FEW = 1 << 27, READERS = 2 };   /* bytes */
+    const int64_t count = rows ? cornu_dataset_count(rows) : 0;
+    if (!rows || count < 0 || count > (int64_t)(FEW / bytes_of(rows)))
+        return cornu_dataset_parallel(rows, READERS);
+    *order = DATA_ANY_ORDER;
+    return cornu_dataset_cache(rows);
+}
+
+CornuDataset *data_rows_shuffle(CornuDataset *rows, DataOrder order, uint64_t seed)
+{
+    enum { BLOCK = 256, WINDOW = 1 << 16, BYTES = 1 << 25 };
+    if (order == DATA_ANY_ORDER || !rows) return cornu_dataset_shuffle(rows, seed);
+    const int64_t fitting = (int64_t)(BYTES / bytes_of(rows));
+    if (order == DATA_BLOCKS)
+        rows = cornu_dataset_unbatch(
+            cornu_dataset_shuffle(cornu_dataset_batch(rows, BLOCK, false), seed));
+    return cornu_dataset_shuffle_window(
+        rows, fitting < 1 ? 1 : fitting < WINDOW ? fitting : WINDOW, seed + 1);
 }
 
 CornuDataset *data_rows_open(char *const *files, const char *const *usual, int count)
@@ -57,7 +71,7 @@ CornuDataset *data_rows_open(char *const *files, const char *const *usual, int c
     if (names) rows = cornu_npy_dataset_from(paths, count);
     else cornu_error_set(CORNU_ERR_MEMORY, "no memory for the names of %d files", count);
     free(names);
-    return make_fast(rows);
+    return data_rows_fast(rows, &(DataOrder){ DATA_ANY_ORDER });
 }
 
 /* ---- Rows ---- */
