@@ -110,6 +110,35 @@ class Data(unittest.TestCase):
         batch, = cornu.data.npy(golden("arrays", "x.npy")).batch(8)
         np.testing.assert_array_equal(batch, x)
 
+    def test_csv(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "flats ü.csv")
+            with open(path, "w", encoding="utf-8", newline="") as file:
+                file.write('area,town,rooms,price\r\n80,"Halle, Saale",2,1.5\r\n'
+                           '60,Bonn,,2.5\r\n70,Köln,3,3.5\r\n')
+            read = cornu.data.csv(path, "price", missing="drop")
+            self.assertEqual((len(read), read.categories),
+                             (2, {"town": ["Halle, Saale", "Köln"]}))
+            x, y = next(iter(read.batch(2)))
+            np.testing.assert_array_equal(x, [[80, 1, 0, 2], [70, 0, 1, 3]])
+            np.testing.assert_array_equal(y, np.float32([[1.5], [3.5]]))
+            x, y = list(cornu.data.csv(path, "town", ["rooms", "area"], missing="keep").batch(3))[0]
+            np.testing.assert_array_equal(x, [[2, 80], [np.nan, 60], [3, 70]])
+            np.testing.assert_array_equal(y, np.int32([[1], [0], [2]]))
+            x, = cornu.data.csv(path, columns=["town"], one_hot=False, missing="drop").skip(1)
+            np.testing.assert_array_equal(x, [1])
+            model = cornu.Sequential([cornu.layers.Dense(1)])
+            model.compile("sgd", "mse")
+            model.fit(read.shuffle(2, seed=1).batch(2), verbose=0)
+            with self.assertRaisesRegex(cornu.errors.ValueError, "line 3, column rooms: the value"):
+                cornu.data.csv(path)
+            with self.assertRaisesRegex(cornu.errors.ArgumentError, "did you mean \"price\"?"):
+                cornu.data.csv(path, "prise", missing="drop")
+            with self.assertRaisesRegex(ValueError, "missing is 'no', expected None"):
+                cornu.data.csv(path, missing="no")
+            with self.assertRaisesRegex(ValueError, "delimiter is '', expected one character"):
+                cornu.data.csv(path, delimiter="")
+
     def test_tar(self):
         d = cornu.data
         read = d.tar(golden("tars", "pax.tar"), {

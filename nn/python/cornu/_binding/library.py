@@ -23,7 +23,7 @@ _SCALARS = {"bool": ctypes.c_bool, "i32": ctypes.c_int32, "u32": ctypes.c_uint32
 # Results that may be NULL, and statuses that are values.
 _MAY_BE_NULL = {"cornu_as_model", "cornu_dtype_policy", "cornu_model_device", "cornu_model_loss",
                 "cornu_model_note", "cornu_model_optimizer", "cornu_optimizer_iteration",
-                "cornu_traced_layer"}
+                "cornu_table_categories", "cornu_traced_layer"}
 _VALUES = {"cornu_error_status", "cornu_error_take"}
 
 

@@ -1,4 +1,4 @@
-"""Data in files: TFRecord files, NumPy's, tar archives of samples, Parquet, and Arrow's batches.
+"""Data in files: TFRecord files, NumPy's, CSV, tar archives of samples, Parquet, Arrow's batches.
 
     features = {"image": cornu.data.ImageFeature((28, 28, 1)),
                 "label": cornu.data.FixedLenFeature((), "int64")}
@@ -14,6 +14,7 @@ from . import arrow as _arrow
 from .features import (BytesFeature, FixedLenFeature, FixedLenSequenceFeature, ImageFeature,
                        RawFeature, VarLenFeature, config as _config, paths as _paths)
 from .pipeline import FileDataset
+from .tables import csv
 from .writer import TFRecordWriter
 
 
@@ -80,6 +81,6 @@ def from_parquet(files, features=None, columns=None, missing=None, batch_size=10
 
 
 __all__ = ["BytesFeature", "FileDataset", "FixedLenFeature", "FixedLenSequenceFeature",
-           "ImageFeature", "RawFeature", "TFRecordWriter", "VarLenFeature", "from_arrow",
-           "from_parquet", "npy", "tar", "tfrecord"]
+           "ImageFeature", "RawFeature", "TFRecordWriter", "VarLenFeature", "csv",
+           "from_arrow", "from_parquet", "npy", "tar", "tfrecord"]
 __getattr__ = _getter(__name__)

@@ -6,11 +6,8 @@ import os
 import threading
 
 from .._binding.library import lib, struct
-from .features import table
+from .features import missing_number, table
 from .pipeline import FileDataset
-
-_MISSING = {None: "CORNU_MISSING_REFUSED", "drop": "CORNU_MISSING_DROPPED",
-            "keep": "CORNU_MISSING_KEPT"}
 
 
 class _Stream(ctypes.Structure):
@@ -61,12 +58,10 @@ def _keep(source):
 
 def dataset(source, features, columns, missing):
     """The FileDataset of what a function makes for each pass."""
-    if missing not in _MISSING:
-        raise ValueError("missing is %r, expected None, \"drop\" or \"keep\"" % (missing,))
-    kept, names = [], None
+    kept, names, missing = [], None, missing_number(missing)
     config = struct("CornuArrowConfig", open=ctypes.cast(_open, ctypes.c_void_p).value,
                     close=ctypes.cast(_close, ctypes.c_void_p).value, context=_keep(source),
-                    missing=lib.constants[_MISSING[missing]])
+                    missing=missing)
     if features is not None:
         rows, names, kept = table(features)
         config.features = ctypes.addressof(rows)

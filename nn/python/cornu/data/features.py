@@ -119,6 +119,17 @@ def table(features):
     return rows, names, kept
 
 
+_MISSING = {None: "CORNU_MISSING_REFUSED", "drop": "CORNU_MISSING_DROPPED",
+            "keep": "CORNU_MISSING_KEPT"}
+
+
+def missing_number(missing):
+    """What becomes of rows with missing values, as the library numbers it."""
+    if missing not in _MISSING:
+        raise ValueError("missing is %r, expected None, \"drop\" or \"keep\"" % (missing,))
+    return lib.constants[_MISSING[missing]]
+
+
 def paths(files):
     """A path or pattern, or several, as a NULL-terminated array of strings."""
     files = [files] if isinstance(files, (str, bytes)) or hasattr(files, "__fspath__") else files
