@@ -372,7 +372,7 @@ class Building(unittest.TestCase):
         """Is what the first was given, as in Keras 3."""
         class Penalty(L.Layer):
             def call(self, x):
-                self.add_loss(ops.sum(x))
+                self.add_loss(cornu.ops.sum(x))
                 return x
         x = cornu.Input((1,))
         model = cornu.Model(x, Penalty()(x))
