@@ -3,7 +3,7 @@
     make bench-keras-examples [ONLY='vision/cait nlp'] [SIDES='cornu jax'] PYTHON=...
 
 Each program is small, so that what it takes is mostly Python, tracing and compiling. Each side has
-one process for all, which first trains a small model. Per program: seconds of all of it; seconds
+one process for all, which first imports TensorFlow, as some programs do, and trains a small model. Per program: seconds of all of it; seconds
 of its first training by fit, which includes tracing and compiling; and milliseconds of an epoch
 later on, of EPOCHS further ones of its last fit: most have one step. A dash: that side cannot run
 it, or it has no fit.
@@ -58,6 +58,8 @@ def work():
     def prepare(side):
         os.environ["EXAMPLE_SIDE"] = "cornu" if side == "cornu" else "keras"
         sys.path.insert(0, HERE)
+        if "tensorflow" in SIDES:
+            import tensorflow       # noqa: F401
         import harness
         keras = harness.keras
         model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
