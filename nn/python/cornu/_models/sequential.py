@@ -66,7 +66,7 @@ class Sequential(Model):
         """Makes the weights, for data of this shape; axis 0 is the batch."""
         waiting, self._waiting = self._waiting, []
         if dtype is not None and not waiting and not self.built:
-            waiting, self._owned = self._added, None    # begun for numbers, by default
+            waiting, self._added = self._added, []      # begun for numbers, by default
         if waiting and not self._added:
             self._start((tuple(input_shape)[1:], None, dtype, None, None), keep=True)
         else:
