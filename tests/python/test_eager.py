@@ -345,6 +345,17 @@ class Images(unittest.TestCase):
         with self.assertRaisesRegex(NotImplementedError, r"\(B, H, W, C\) or \(H, W, C\)"):
             ops.image.resize(x[0], (4, 5))
 
+    def test_resized_whole_numbers_are_such(self):
+        """Rounded, within the dtype's range; the numbers are those of Keras 3.15."""
+        x = (np.arange(48).reshape(4, 4, 3) * 37 % 256).astype("uint8")
+        for how, total, largest in (("nearest", 6892, 237), ("bicubic", 6311, 219),
+                                    ("lanczos3", 6361, 253)):
+            made = ops.image.resize(x, (3, 6), interpolation=how)
+            self.assertEqual((made.dtype, made.sum(dtype=int), made.max()),
+                             (np.uint8, total, largest))
+        symbol = ops.image.resize(cornu.Input((4, 4, 3), dtype="uint8"), (3, 6))
+        self.assertEqual(symbol.dtype, "uint8")
+
     def test_layers_of_images_augment_unless_told_not_to(self):
         x = images(6, 8, 8, 3)
         brighter = L.RandomBrightness((0.5, 0.6), value_range=(0, 1))

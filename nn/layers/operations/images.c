@@ -17,6 +17,15 @@ static CornuTensor *image(const CornuOperands *o, int *rank)
     return cornu__operation_refuse(o, "expected images (B, H, W, C) or (H, W, C), channels last");
 }
 
+/* Whole numbers become such again: keras/src/ops/image.py, _resize. The conversion saturates. */
+static CornuTensor *as_given(const CornuOperands *o, CornuTensor *resized)
+{
+    CornuTensor     *x = cornu__operand_x(o);
+    const CornuDtype dtype = x ? cornu_tensor_type(x).dtype : CORNU_F32;
+    if (!resized || cornu_dtype_is_float(dtype)) return resized;
+    return cornu_op_convert(cornu__round(resized), dtype);
+}
+
 CornuTensor *cornu__operation_resize(const CornuOperands *o)
 {
     static const struct { const char *name; CornuInterpolation interpolation; } known[] = {
@@ -39,7 +48,7 @@ CornuTensor *cornu__operation_resize(const CornuOperands *o)
         return cornu__operation_refuse(o, "expected a size of two numbers and bilinear, nearest, "
                                           "bicubic, lanczos3 or lanczos5");
     how.interpolation = known[at].interpolation;
-    return cornu__of_batch(cornu__resize(x, size[0], size[1], &how), rank);
+    return as_given(o, cornu__of_batch(cornu__resize(x, size[0], size[1], &how), rank));
 }
 
 /* The blocks of each pixel's channels, first the rows, as (B, H, b, W, b, C). */

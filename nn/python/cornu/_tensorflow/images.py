@@ -6,6 +6,9 @@ from .. import ops, random
 
 
 def resize(images, size, method="bilinear", preserve_aspect_ratio=False, antialias=False):
+    """Floats, but of whole numbers by method="nearest"."""
+    if method != "nearest" and "int" in str(images.dtype):
+        images = ops.cast(images, "float32")
     return ops.image.resize(images, [int(v) for v in size], interpolation=method,
                             antialias=antialias)
 
