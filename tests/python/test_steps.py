@@ -259,6 +259,17 @@ class Steps(Histories):
         model.compile("sgd", "mse")
         self.assertEqual(len(model.fit(X, Y, verbose=0).history["loss"]), 1)
 
+    def test_a_loss_that_a_step_returns_without_updating_it_is_0(self):
+        class Gan(cornu.Model):
+            def train_step(self, data):
+                self.loss_gen.update_state(3.0)
+                return {m.name: m.result() for m in self.metrics}
+        x = cornu.Input((4,))
+        model = Gan(x, L.Dense(1)(x))
+        model.loss_gen = cornu.metrics.Mean(name="loss_gen")
+        model.compile("sgd")
+        self.assertEqual(model.fit(X, verbose=0).history, {"loss": [0.0], "loss_gen": [3.0]})
+
     def test_the_compiled_loss_and_metrics(self):
         class Old(cornu.Model):
             def train_step(self, data):

@@ -323,7 +323,7 @@ class LossTracker:
                            operate("cast", weight, "float32").pointer)
 
     def result(self):
-        return Logged([self.name])
+        return Logged([self.name]) if self.name in step().tracked else 0.0
 
     def reset_state(self):
         pass
