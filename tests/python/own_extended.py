@@ -308,6 +308,8 @@ def optimizers(keras):
             self.momentum = momentum
 
         def build(self, variables):
+            if self.built:      # as Keras' do
+                return
             super().build(variables)
             self.moments = [self.add_variable_from_reference(v, name="moment") for v in variables]
 

@@ -54,7 +54,7 @@ class OwnUpdates:
         return self._places[variable._native()]
 
     def build_own(self, variables):
-        """Before build: what the variables are numbered by, and what there always is."""
+        """Optimizer.build: what the variables are numbered by, and what there always is."""
         for variable in variables:
             variable._make_native()
         self._trainable = list(variables)
@@ -99,8 +99,9 @@ class OwnUpdates:
                 "%s.apply on arrays: an optimizer of the program's own is applied in a "
                 "cornu.function, or in train_step; in %s" % (type(self).__name__, users_line()))
         if not self._trainable:
-            self.build_own(variables)
             self.build(variables)
+            if not self._trainable:     # by a build that does without super()
+                self.build_own(variables)
             raise Again()       # with what it made outside of the recording
         places = [self._get_variable_index(v) for v in variables]
         if sorted(places) != list(range(len(self._trainable))):
