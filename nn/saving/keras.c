@@ -290,6 +290,13 @@ static CornuModel *make_of_version(const json_t *config, const json_t *metadata,
     return model;
 }
 
+/* The arguments of compile; NULL for those of a model that a step of the program's own trains, which
+ * that compiles itself (nn/python/cornu/_models/assets.py). */
+static const json_t *compile_config(const json_t *config)
+{
+    return json_object_get(config, "own_step") ? NULL : json_object_get(config, "compile_config");
+}
+
 static CornuModel *load(const char *path, bool compile, CornuDevice *device)
 {
     CornuZip *zip = cornu__zip_open(path);
@@ -299,7 +306,7 @@ static CornuModel *load(const char *path, bool compile, CornuDevice *device)
     Source      source = metadata ? open_member(zip) : (Source){ 0 };
     CornuModel *model = NULL;
     if (source.file)
-        model = make_of_version(config, metadata, json_object_get(config, "compile_config"),
+        model = make_of_version(config, metadata, compile_config(config),
                                 json_string_value(json_object_get(metadata, "keras_version")),
                                 compile, device, zip, source.file, cornu__keras_read_values);
     close_source(&source);

@@ -91,6 +91,38 @@ def model_of(keras, named, rules=True, own=True):
     return model
 
 
+def own_training(keras):
+    """A model with a train_step, and an optimizer."""
+    class Stepping(keras.Model):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            self.dense = keras.layers.Dense(2)
+
+        def call(self, x):
+            return self.dense(x)
+
+        def train_step(self, data):
+            x, y = data
+            with cornu.GradientTape() as tape:
+                loss = 2.0 * self.compute_loss(y=y, y_pred=self(x, training=True))
+            variables = self.trainable_variables
+            self.optimizer.apply(tape.gradient(loss, variables), variables)
+            return {"twice": loss}
+
+    class Momentum(keras.optimizers.Optimizer):
+        def build(self, variables):
+            if self.built:
+                return
+            super().build(variables)
+            self.moments = [self.add_variable_from_reference(v, name="m") for v in variables]
+
+        def update_step(self, gradient, variable, learning_rate):
+            moment = self.moments[self._get_variable_index(variable)]
+            self.assign(moment, 0.9 * moment + gradient)
+            self.assign_sub(variable, learning_rate * moment)
+    return Stepping, Momentum
+
+
 class Files(unittest.TestCase):
     def setUp(self):
         self.named = parts(cornu)
@@ -192,6 +224,44 @@ class Files(unittest.TestCase):
         loaded, told = self.loaded(self.saved(model))
         self.assertFalse(loaded.compiled)
         self.assertRegex(told, "without the loss 'moving'")
+
+    def test_steps_and_optimizers(self):
+        """A model that a train_step or an optimizer of the program's own trains goes on, with the
+        variables of the optimizer."""
+        stepping, momentum = own_training(cornu)
+        plain = cornu.Sequential([cornu.Input((3,)), cornu.layers.Dense(2)])
+        for model, optimizer in ((stepping(), "adam"), (stepping(), momentum(0.05)),
+                                 (plain, momentum(0.05))):
+            model.compile(optimizer, "mse")
+            model.fit(X, Y, epochs=2, verbose=0)
+            path, named = self.saved(model), {"Stepping": stepping, "Momentum": momentum}
+            loaded, told = self.loaded(path, custom_objects=named)
+            self.assertTrue(loaded.compiled and not told, told)
+            first, second = [m.fit(X, Y, epochs=2, verbose=0).history for m in (model, loaded)]
+            self.assertEqual(first, second)
+            self.assertEqual("twice" in first, model is not plain)
+            self.assertEqual(loaded.get_compile_config()["loss"], "mse")
+            other, _ = self.loaded(path)
+            self.assertFalse(other.compiled)
+            np.testing.assert_array_equal(self.loaded(path, compile=False)[0].predict(
+                X, verbose=0), other.predict(X, verbose=0))
+
+    def test_keras_reads_them(self):
+        try:
+            import keras
+        except ImportError:
+            self.skipTest("Keras: CORNU_PYTHON=an interpreter with keras")
+        stepping, momentum = own_training(cornu)
+        model = stepping()
+        model.compile(momentum(0.05), "mse")
+        model.fit(X, Y, verbose=0)
+        theirs = dict(zip(("Stepping", "Momentum"), own_training(keras)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")         # of the optimizer's variables
+            read = keras.models.load_model(self.saved(model), custom_objects=theirs)
+        self.assertEqual(float(read.optimizer.learning_rate), np.float32(0.05))
+        np.testing.assert_allclose(read.predict(X, verbose=0), model.predict(X, verbose=0),
+                                   rtol=1e-5)
 
     def test_rules_without_their_names(self):
         model = model_of(cornu, self.named, own=False)

@@ -1,13 +1,16 @@
 """What classes of the program's own put into .keras files beside the library's: files of layers
 (Keras' save_assets), arrays (save_own_variables), what their build takes (get_build_config), and
-what compile was called with (get_compile_config)."""
+what compile was called with (get_compile_config, and of models with a step or an optimizer of the
+program's own)."""
 
 import contextlib
+import io
 import json
 import os
 import shutil
 import tempfile
 import threading
+import warnings
 import zipfile
 
 import numpy as np
@@ -18,6 +21,10 @@ from .weighted import attributes, members
 _FOLDER = "assets"
 _ARRAYS = "own_variables.npz"   # not Keras', whose arrays are among those of model.weights.h5
 _CONFIG = "config.json"
+_OPTIMIZER = _FOLDER + "/optimizer/" + _ARRAYS      # of a class of the program's, likewise
+_STEPS = ("train_step", "test_step", "predict_step", "compute_loss")
+_COMPILED = ("optimizer", "loss", "loss_weights", "metrics", "weighted_metrics", "run_eagerly",
+             "steps_per_execution", "jit_compile", "auto_scale_loss")
 
 
 def _overrides(thing, name):
@@ -87,7 +94,8 @@ def _config_with_own(path, model):
     builds = {layer.name: layer.get_build_config() for _, layer in _walk(model)
               if _overrides(layer, "get_build_config")}
     compiles = _overrides(model, "get_compile_config")
-    if not builds and not compiles:
+    given = None if compiles else compiled_by(model)
+    if not builds and not compiles and given is None:
         return None
     with zipfile.ZipFile(path) as file:
         config = json.loads(file.read(_CONFIG))
@@ -96,7 +104,22 @@ def _config_with_own(path, model):
             layer["build_config"] = serialize_keras_object(builds[name])
     if compiles:
         config["compile_config"] = serialize_keras_object(model.get_compile_config())
+    if given is not None:
+        config["compile_config"] = given
+        config["own_step"] = [name for name in _STEPS if _overrides(model, name)]
     return config
+
+
+def compiled_by(model):
+    """What compile was called with, of a model that the library does not compile again; None of any
+    other, and of what is in no file."""
+    if model._own_step is None or not model._again or model._parts:
+        return None
+    try:
+        given = serialize_keras_object({key: model._again[key] for key in _COMPILED})
+    except (TypeError, NotImplementedError):
+        return None
+    return None if "<lambda>" in json.dumps(given) else given
 
 
 def add_to(path, model):
@@ -116,6 +139,10 @@ def add_to(path, model):
     config = _config_with_own(path, model)
     if config is not None:
         added[_CONFIG] = json.dumps(config).encode("utf-8")
+    if config is not None and "own_step" in config and model.optimizer.own_variables:
+        arrays = io.BytesIO()
+        np.savez(arrays, *[variable.numpy() for variable in model.optimizer.own_variables])
+        added[_OPTIMIZER] = arrays.getvalue()
     if added:
         _with_members(path, added)
 
@@ -151,15 +178,36 @@ def read_from(path, model, compiles):
     """Gives the model and its layers what a .keras file has of them."""
     with zipfile.ZipFile(path) as file:
         names = [name for name in file.namelist() if name.startswith(_FOLDER + "/")]
-        own_compile = compiles and _overrides(model, "compile_from_config")
-        config = json.loads(file.read(_CONFIG)).get("compile_config") if own_compile else None
+        whole = json.loads(file.read(_CONFIG)) if compiles else {}
+        own_compile = _overrides(model, "compile_from_config")
+        config = whole.get("compile_config") if own_compile or "own_step" in whole else None
         if names or _reads.configs:
             layers = list(_walk(model))
             model._viewed = [layer for _, layer in layers[1:]]   # which live as long as it
             for place, layer in layers:
                 _give(file, names, place, layer)
-    if config:
+    if config and own_compile:
         model.compile_from_config(config)
+    elif config and all(_overrides(model, name) for name in whole["own_step"]):
+        _compile(path, model, config)
+
+
+def _compile(path, model, config):
+    """As it was when it was saved, with the optimizer's variables."""
+    try:
+        given = {key: deserialize_keras_object(value) for key, value in config.items()}
+    except TypeError as error:
+        warnings.warn("%s: is not compiled: %s" % (model.name, error), stacklevel=5)
+        return
+    model.compile(**given)
+    model.load_weights(path)
+    with zipfile.ZipFile(path) as file:
+        if _OPTIMIZER not in file.namelist():
+            return
+        with np.load(io.BytesIO(file.read(_OPTIMIZER))) as arrays:
+            model.optimizer.build(model.trainable_variables)
+            for variable, name in zip(model.optimizer.own_variables, arrays.files):
+                variable.assign(arrays[name])
 
 
 def _give(file, names, place, layer):

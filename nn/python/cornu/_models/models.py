@@ -537,7 +537,9 @@ class Model(Trained, Configured, Weighted):
         """The arguments of compile, as Keras' files have them; None before it."""
         if self._compiled is None:
             return None
-        return json.loads(lib.take_text(lib.cornu_compile_to_json(self.pointer)))
+        from .assets import compiled_by
+        return compiled_by(self) or \
+            json.loads(lib.take_text(lib.cornu_compile_to_json(self.pointer)))
 
     def __reduce__(self):
         """The whole model, as in a file, with the optimizer's variables, for pickle and

@@ -65,6 +65,11 @@ class OwnUpdates:
             self._rate = Variable(0.0 if callable(rate) else rate, trainable=False,
                                   name="learning_rate")
 
+    @property
+    def own_variables(self):
+        """Those that it has made, for files."""
+        return [self._count, self._rate, *self._variables] if self._trainable else []
+
     # ---- Steps ----
 
     def assign(self, variable, value):
