@@ -185,6 +185,13 @@ class Functions(Histories):
         with self.assertRaisesRegex(LookupError, "no result"):
             model.fit(X, Y, verbose=0)
 
+    def test_names_of_functions_are_keras(self):
+        def MeanError(y_true, y_pred):
+            return cornu.ops.abs(y_true - y_pred)
+        model = two_layers()
+        model.compile("sgd", "mse", metrics=[MeanError, lambda a, b: a - b])
+        self.assertEqual(set(model.fit(X, Y, verbose=0).history), {"loss", "mean_error", "lambda"})
+
     def test_copies_train_on(self):
         model = two_layers()
         model.compile(cornu.optimizers.Adam(Warm(0.1, 3, 12)), huber, metrics=[F1(), far])

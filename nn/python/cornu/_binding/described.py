@@ -35,7 +35,7 @@ def reset_names():
 
 def snake_case(name):
     """Conv2DTranspose is conv2d_transpose. Source: keras/src/utils/naming.py."""
-    name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
+    name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", name))
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
 
 

@@ -15,6 +15,7 @@ import weakref
 import numpy as np
 
 from .._binding.arrays import dtype_number, shape_of
+from .._binding.described import snake_case
 from .._tensors.calls import same_rank
 from .._tensors.functions import Borrowed
 from .._binding.library import lib, struct
@@ -414,8 +415,9 @@ class Objects:
         """A function of (y_true, y_pred), or a metric that defines `update_state`."""
         if getattr(metric, "is_own", False):
             return self._add(*_metric(metric, self.owner), metric)
-        made = Loss(metric, name_of(metric), self.owner, cast=False, ranks=False)
-        address = lib.cornu_loss_metric(name_of(metric), ctypes.addressof(made.struct))
+        name = snake_case(name_of(metric))
+        made = Loss(metric, name, self.owner, cast=False, ranks=False)
+        address = lib.cornu_loss_metric(name, ctypes.addressof(made.struct))
         return self._add_loss(address, made, metric)
 
     def schedule(self, schedule):
