@@ -110,6 +110,22 @@ class GraphNodes(unittest.TestCase):
         found = next(made.as_numpy_iterator())
         np.testing.assert_array_equal(found, vectorize(texts))
 
+    def test_a_model_of_the_programs_own(self):
+        """Whose call is functions of TensorFlow, given to map as it is."""
+        class Augment(keras.Model):
+            def __init__(self):
+                super().__init__()
+                self.scale = layers.Rescaling(2.0)
+
+            def call(self, x):
+                return tf.clip_by_value(self.scale(x), 0, 1)
+        x = np.abs(data(6, 4, 4, 3))
+        for batched in (False, True):
+            made = tf.data.Dataset.from_tensor_slices(x)
+            made = made.batch(3).map(Augment()) if batched else made.map(Augment()).batch(3)
+            np.testing.assert_allclose(np.concatenate(list(made.as_numpy_iterator())),
+                                       np.clip(2.0 * x, 0, 1), rtol=1e-6)
+
     def test_fit(self):
         x, y = data(8, 6, 6, 1), np.arange(8) % 2
         change = keras.Sequential([layers.Rescaling(2.0), layers.RandomFlip()])

@@ -20,7 +20,7 @@ from . import notebook
 from .feeds import is_feed
 from ..saving import check_overwrite
 from .training import Trained, listed
-from ..errors import ShapeError, UnsupportedError
+from ..errors import ShapeError
 from .._own.bodies import (Body, Called, Part, called_with, first_batches, has_call, inputs_as,
                            inputs_like, inputs_of, outputs_of, overridden, part_of)
 from .._tensors.traces import tracing
@@ -369,7 +369,7 @@ class Model(Trained, Configured, Weighted):
             given = {"training": training, "mask": mask}
             if tracing() is None and not isinstance(find_tensor([inputs, mask]), Tensor):
                 if current() is None and not isinstance(find_tensor([inputs]), Value):
-                    with contextlib.suppress(ShapeError, UnsupportedError, TypeError):
+                    with contextlib.suppress(ShapeError, NotImplementedError, TypeError):
                         self._know_data(inputs)     # else the body runs as it is, or says why not
                 if self._owned is not None and not self._parts and self._fits(inputs) and \
                         not self._body._stores:
