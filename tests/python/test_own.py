@@ -447,5 +447,26 @@ class Layers(unittest.TestCase):
             model_of(a, 4)
 
 
+
+class Within(unittest.TestCase):
+    def test_a_layer_that_waits_for_the_shape_within_a_sequential(self):
+        """After layers of the library, in a Sequential in another one, by fit and by a call."""
+        class Twice(cornu.layers.Layer):
+            def call(self, x):
+                return x * 2.0
+        layers, x = cornu.layers, np.random.default_rng(0).random((4, 3)).astype("float32")
+        inner = cornu.Sequential([layers.Rescaling(0.5), layers.ReLU(), Twice()])
+        model = cornu.Sequential([cornu.Sequential([inner]), layers.Flatten()])
+        np.testing.assert_allclose(model(x), x, rtol=1e-6)
+        np.testing.assert_allclose(inner(x), x, rtol=1e-6)
+        known = cornu.Sequential([cornu.Input((3,)), cornu.Sequential([
+            layers.Rescaling(0.5), Twice(), layers.Dense(1, use_bias=False)])])
+        self.assertEqual(known.output_shape, (None, 1))
+        known.compile("sgd", "mse")
+        known.set_weights([np.ones((3, 1))])
+        np.testing.assert_allclose(known.predict(x, verbose=0), x.sum(1, keepdims=True), rtol=1e-5)
+        known.fit(x, np.ones((4, 1)), verbose=0)
+
+
 if __name__ == "__main__":
     unittest.main()

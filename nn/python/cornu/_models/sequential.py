@@ -126,16 +126,20 @@ class Sequential(Model):
         layer = current(layer)
         own = layer._body if isinstance(layer, Model) else \
             layer if layer._is_traced or layer._waits else None
+        late = isinstance(layer, Sequential) and layer._waiting     # it is built for the shape, too
         shape = vars(layer).get("_input_shape")
         if shape is not None and self._owned is None and not self._waiting:
             self._start((tuple(shape), None, None, None, None))     # Dense(10, input_shape=(8,))
-        if self._waiting or (own and not self._shaped):
+        if self._waiting or ((own or late) and not self._shaped):
             self._waiting.append(layer)     # its call is traced once the shape is known
             return
         pointer = self.pointer
-        if own:
+        if own or late:
             end = Tensor(lib.cornu_model_output(pointer, 0))
+        if own:
             own._prepared([end], {})
+        if late:
+            layer.build(end.shape, None if "float" in end.dtype else end.dtype)
         address = layer._layer_pointer()
         if isinstance(layer, Layer):
             layer._calls += 1
