@@ -1,3 +1,5 @@
+#define _XOPEN_SOURCE 700    /* fileno */
+
 /* A stream of record batches out of Parquet files: of each file its row groups, of each of these
  * the batches that Arrow's GLib library exports. Its interface in C is stable since 6.0. */
 #include "parquet.h"
@@ -70,6 +72,7 @@ typedef struct {
     const Files             *files;
     int                      next_file, group, groups;
     void                    *file, *table, *reader;    /* owned, GLib's; NULL: none */
+    FILE                    *copy;                     /* owned: of a file elsewhere, while open */
     struct ArrowArrayStream *batches;                  /* owned, of the group; NULL: none */
     struct ArrowSchema       first;                    /* that all have; release NULL: not yet */
     int                     *columns;                  /* owned: of this file, leaves */
@@ -181,19 +184,44 @@ static void end_file(Pass *pass)
 {
     end_group(pass);
     if (pass->file) library.unref(pass->file);
-    pass->file = NULL;
+    if (pass->copy) fclose(pass->copy);
+    pass->file = pass->copy = NULL;
+}
+
+/* Opens the next file: of another machine's a copy, as the library reads files by their paths. */
+static int open_next(Pass *pass)
+{
+    CornuInputs *inputs = pass->files->inputs;
+    const int    file = pass->next_file++;
+    const char  *path = cornu__inputs_path(inputs, file);
+    char         copied[32];
+    GlibError   *error = NULL;
+    if (!cornu__inputs_is_local(inputs, file)) {
+        CornuFailure      before;
+        cornu__error_keep(&before);
+        const CornuStatus status = cornu__inputs_copy(inputs, file, &pass->copy);
+        if (status) {
+            const int code = failed(pass, status == CORNU_ERR_MEMORY ? ENOMEM : EIO,
+                                    cornu_error_message());
+            cornu__error_restore(&before);
+            return code;
+        }
+        snprintf(copied, sizeof copied, "/dev/fd/%d", fileno(pass->copy));
+        path = copied;
+    }
+    pass->file = library.open(path, &error);
+    return pass->file ? 0 : failed_there(pass, error);
 }
 
 static int open_file(Pass *pass)
 {
     struct ArrowSchema schema;
-    GlibError         *error = NULL;
     end_file(pass);
-    pass->file = library.open(cornu__inputs_path(pass->files->inputs, pass->next_file++), &error);
-    if (!pass->file) return failed_there(pass, error);
+    int code = open_next(pass);
+    if (code) return code;
     pass->group = 0;
     pass->groups = library.group_count(pass->file);
-    const int code = file_schema(pass, &schema);
+    code = file_schema(pass, &schema);
     if (code) return code;
     const int chosen = choose_columns(pass, &schema);
     schema.release(&schema);
@@ -321,10 +349,6 @@ static CornuStatus find_files(Files *files, const CornuParquetConfig *config)
     files->inputs = cornu__inputs_create();
     if (!files->inputs) return CORNU_ERR_MEMORY;
     CORNU__TRY(cornu__inputs_match_all(files->inputs, config->file, config->files, "parquet"));
-    if (!cornu__inputs_are_local(files->inputs))
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: Parquet files of other machines are not "
-                           "read, expected a file of this one: copy it, as by curl",
-                           cornu__inputs_path(files->inputs, 0));
     CORNU__TRY(cornu__fail_prefix(load(), cornu__inputs_path(files->inputs, 0)));
     return copy_names(files, config);
 }

@@ -20,7 +20,8 @@ extern "C" {
 typedef struct {
     char                unset;
     const char         *file;       /* a path, or a pattern such as "train-*.parquet", whose files
-                                       are sorted by byte, or "train-{00..37}.parquet" */
+                                       are sorted by byte, or "train-{00..37}.parquet"; or an
+                                       address, see ../README.md */
     const CornuFeature *features;   /* these and the next three as in CornuArrowConfig */
     const char *const  *columns;
     CornuMissing        missing;
@@ -30,12 +31,12 @@ typedef struct {
 /*
  * The rows of the files, one file after the other, as elements of cornu_arrow_dataset, which has
  * their components and errors; cornu_arrow_column names them. A row group of a file is in memory at
- * a time, and of it the columns that are asked for. The count is CORNU_UNKNOWN.
+ * a time, and of it the columns that are asked for. Of a file of another machine a copy is on the
+ * disk while it is read. The count is CORNU_UNKNOWN.
  *
  * NULL and a pending error, also: CORNU_ERR_UNSUPPORTED without the library, saying where it is and
- * what else reads the files, and for files on other machines; CORNU_ERR_FILE for files that cannot
- * be read; CORNU_ERR_DATA for a pattern that matches none, and for columns that are of another type
- * in another file.
+ * what else reads the files; CORNU_ERR_FILE for files that cannot be read; CORNU_ERR_DATA for a
+ * pattern that matches none, and for columns that are of another type in another file.
  */
 CornuDataset *cornu_parquet_dataset_from(const CornuParquetConfig *config);
 #define cornu_parquet_dataset(...) \

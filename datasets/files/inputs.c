@@ -59,19 +59,27 @@ static CornuStatus copy(const CornuInput *input, FILE *to)
 }
 
 /* tmpfile's file has no name, so that nothing of it stays. */
+static CornuStatus make_copy(const CornuInput *input, FILE **stream)
+{
+    *stream = tmpfile();
+    if (!*stream)
+        return cornu__fail(CORNU_ERR_FILE, "there can be no temporary copy of it: %s",
+                           strerror(errno));
+    const CornuStatus status = copy(input, *stream);
+    if (!status) return CORNU_OK;
+    fclose(*stream);
+    *stream = NULL;
+    return status;
+}
+
 static CornuStatus copy_remote(const char *path, int64_t most, FILE **stream)
 {
     CornuInput  input;
     CornuStatus status = cornu__remote_open(&input, path);
-    *stream = NULL;
     if (!status && input.size > most)
         status = cornu__fail(CORNU_ERR_FORMAT, "has %lld bytes, expected at most %lld",
                              (long long)input.size, (long long)most);
-    if (!status && !(*stream = tmpfile()))
-        status = cornu__fail(CORNU_ERR_FILE, "there can be no temporary copy of it: %s",
-                             strerror(errno));
-    if (!status) status = copy(&input, *stream);
-    if (status && *stream) fclose(*stream);
+    if (!status) status = make_copy(&input, stream);
     cornu__input_close(&input);
     return status;
 }
@@ -143,11 +151,21 @@ const char *cornu__inputs_path(const CornuInputs *inputs, int file)
     return inputs->files[file].path;
 }
 
+bool cornu__inputs_is_local(const CornuInputs *inputs, int file)
+{
+    return !inputs->files[file].input.own;
+}
+
 bool cornu__inputs_are_local(const CornuInputs *inputs)
 {
     for (int i = 0; i < inputs->count; i++)
-        if (inputs->files[i].input.own) return false;
+        if (!cornu__inputs_is_local(inputs, i)) return false;
     return true;
+}
+
+CornuStatus cornu__inputs_copy(const CornuInputs *inputs, int file, FILE **stream)
+{
+    return make_copy(&inputs->files[file].input, stream);
 }
 
 bool cornu__inputs_identity(const CornuInputs *inputs, int file, char *to, size_t size)

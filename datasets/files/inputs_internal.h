@@ -44,7 +44,11 @@ CornuStatus cornu__inputs_match_all(CornuInputs *inputs, const char *pattern,
                                     const char *const *patterns, const char *what);
 
 int         cornu__inputs_count(const CornuInputs *inputs);
+bool        cornu__inputs_is_local(const CornuInputs *inputs, int file);
 bool        cornu__inputs_are_local(const CornuInputs *inputs);
+/* A copy of a file that is not local, without a name and gone when it is closed. Errors do not name
+ * the file. */
+CornuStatus cornu__inputs_copy(const CornuInputs *inputs, int file, FILE **stream);
 /* As messages name it: an address without what is secret in it. */
 const char *cornu__inputs_path(const CornuInputs *inputs, int file);
 /* Writes what tells a file of this machine from others and from what it was before: its path, size

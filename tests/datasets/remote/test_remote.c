@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
 
 #include "../../../datasets/arrays/npy.h"
+#include "../../../datasets/arrow/parquet.h"
 #include "../../../datasets/images/image_folder.h"
 #include "../../../datasets/pipeline/iterator.h"
 #include "../../../datasets/records/tfrecord.h"
@@ -379,6 +381,51 @@ static size_t read_golden(const char *name, unsigned char *to, size_t size)
 }
 
 /* Single files of other kinds, and folders of them, which are not listed. */
+/* Copies, which are gone afterwards: the rows are those of the files here. */
+static void parquet(void **state)
+{
+    (void)state;
+    NEED_CURL();
+    if (!dlopen("libparquet-glib.so", RTLD_NOW)) SKIP_FOR(SKIP_PARQUET);
+    static char bytes[2][32768];
+    const char *const columns[] = { "int32", "float64", NULL };
+    const char *files[3] = { NULL };
+    for (int i = 0; i < 2; i++) {
+        const char  *name = i ? "rows-1.parquet" : "rows-0.parquet";
+        const size_t size = files_read(i ? "tests/golden/parquet/rows-1.parquet"
+                                         : "tests/golden/parquet/rows-0.parquet", bytes[i],
+                                       sizeof bytes[i]);
+        server_file(name, bytes[i], size);
+        files[i] = server_url("cut", name);
+    }
+    CornuDataset *both[] = { cornu_parquet_dataset(.files = files, .columns = columns),
+                             cornu_parquet_dataset("tests/golden/parquet/rows-*.parquet",
+                                                   .columns = columns) };
+    if (!both[0]) fail_msg("%s", cornu_error_message());
+    CornuIterator *far = cornu_iterator_begin(both[0], 0), *near = cornu_iterator_begin(both[1], 0);
+    for (int epoch = 0; epoch < 2; epoch++) {
+        const CornuBatch *a, *b;
+        int               rows = 0;
+        expect_ok(cornu_iterator_rewind(far, epoch));
+        expect_ok(cornu_iterator_rewind(near, epoch));
+        while (!cornu_iterator_next(near, &b) && b) {
+            expect_ok(cornu_iterator_next(far, &a));
+            assert_non_null(a);
+            for (int c = 0; c < 2; c++)
+                assert_memory_equal(a->arrays[c].data, b->arrays[c].data,
+                                    cornu_type_bytes(b->arrays[c].type));
+            rows++;
+        }
+        assert_int_equal(rows, 40);
+        expect_ok(cornu_iterator_next(far, &a));
+        assert_null(a);
+    }
+    cornu_iterator_free(far), cornu_iterator_free(near);
+    cornu_dataset_free(both[0]), cornu_dataset_free(both[1]);
+    expect_failure(cornu_parquet_dataset(server_url("ranges", "a?secret=letters")),
+                   CORNU_ERR_FORMAT, "/ranges/a: ");
+}
+
 static void images_and_sounds(void **state)
 {
     (void)state;
@@ -420,6 +467,7 @@ int main(void)
         cmocka_unit_test_setup(npy, served_enter),
         cmocka_unit_test_setup(tfrecord, served_enter),
         cmocka_unit_test_setup(tables, served_enter),
+        cmocka_unit_test_setup(parquet, served_enter),
         cmocka_unit_test_setup(images_and_sounds, served_enter),
         cmocka_unit_test_setup(credentials, served_enter),
         cmocka_unit_test_setup(addresses_that_are_none, served_enter),
