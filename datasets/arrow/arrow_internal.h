@@ -4,6 +4,7 @@
 #define CORNU_DATASETS_ARROW_INTERNAL_H
 
 #include "../records/feature_internal.h"
+#include "../tables/table_internal.h"
 #include "arrow.h"
 
 typedef enum {
@@ -56,5 +57,24 @@ CornuStatus cornu__arrow_fits(const struct ArrowSchema *schema, const CornuFeatu
 CornuStatus cornu__arrow_put(const struct ArrowSchema *schema, const struct ArrowArray *batch,
                              const CornuArrowPath *path, int64_t index, const CornuFeatureRow *row,
                              CornuMissing missing, void *const *to, bool *null);
+
+/* The bytes of a field of a table. Zeros: none yet; the owner releases them. */
+typedef struct {
+    char  *bytes;
+    size_t space;
+} CornuArrowString;
+
+/* Whether a column can be one of a table: numbers, bool, dates, strings, and dictionaries of
+ * these. */
+bool cornu__arrow_is_field(const struct ArrowSchema *schema);
+
+/* Element `index` of such a column of a checked batch, a null or NaN as an empty field; its text
+ * is in *string. */
+CornuStatus cornu__arrow_field(const struct ArrowSchema *schema, const struct ArrowArray *array,
+                               int64_t index, CornuArrowString *string, CornuField *field);
+
+/* A table of all rows of a stream, in memory. NULL with an error that names `name`. */
+CornuTable *cornu__arrow_table(CornuArrowOpen *open, void *context, const char *name,
+                               const CornuTableConfig *config);
 
 #endif

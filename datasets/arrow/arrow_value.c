@@ -1,5 +1,6 @@
 /* Values of columns as components of elements. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../../device/memory_internal.h"
@@ -199,22 +200,32 @@ static CornuStatus put_values(const struct ArrowSchema *schema, const struct Arr
     return CORNU_OK;
 }
 
-static CornuStatus put_bytes(const struct ArrowSchema *schema, const struct ArrowArray *array,
-                             int64_t index, const CornuFeatureRow *row, void *to, int64_t *used)
+/* The bytes of an element, and how many. */
+static size_t bytes_at(const struct ArrowSchema *schema, const struct ArrowArray *array,
+                       int64_t index, const unsigned char **bytes)
 {
     const CornuArrowType type = cornu__arrow_type(schema->format);
     const int64_t        at = array->offset + index;
-    if (type.kind == CORNU__ARROW_FIXED_BYTES)
-        return cornu__feature_bytes(row, (const unsigned char *)array->buffers[1] + at * type.size,
-                                    (size_t)type.size, to, used);
+    if (type.kind == CORNU__ARROW_FIXED_BYTES) {
+        *bytes = (const unsigned char *)array->buffers[1] + at * type.size;
+        return (size_t)type.size;
+    }
     const void   *offsets = array->buffers[1];
     const bool    narrow = type.size == 4;
     const int64_t begin = narrow ? ((const int32_t *)offsets)[at] : ((const int64_t *)offsets)[at];
     const int64_t end = narrow ? ((const int32_t *)offsets)[at + 1]
                                : ((const int64_t *)offsets)[at + 1];
-    const unsigned char *bytes = array->buffers[2] ? array->buffers[2]
-                                                   : (const unsigned char *)"";
-    return cornu__feature_bytes(row, bytes + begin, (size_t)(end - begin), to, used);
+    *bytes = (array->buffers[2] ? (const unsigned char *)array->buffers[2]
+                                : (const unsigned char *)"") + begin;
+    return (size_t)(end - begin);
+}
+
+static CornuStatus put_bytes(const struct ArrowSchema *schema, const struct ArrowArray *array,
+                             int64_t index, const CornuFeatureRow *row, void *to, int64_t *used)
+{
+    const unsigned char *bytes;
+    const size_t         size = bytes_at(schema, array, index, &bytes);
+    return cornu__feature_bytes(row, bytes, size, to, used);
 }
 
 /* Of a column that is not null there. */
@@ -272,4 +283,62 @@ CornuStatus cornu__arrow_put(const struct ArrowSchema *schema, const struct Arro
     if (!values.null || !row->feature.default_value) return CORNU_OK;
     *null = false;
     return cornu__feature_missing(row, to);
+}
+
+/* ---- Fields of tables ---- */
+
+bool cornu__arrow_is_field(const struct ArrowSchema *schema)
+{
+    const CornuArrowKind kind = cornu__arrow_type(values_of(schema)->format).kind;
+    return !values_of(schema)->dictionary && (kind <= CORNU__ARROW_FLOAT || is_bytes(kind));
+}
+
+/* Copies a string, which a NUL in it ends. */
+static CornuStatus put_string(CornuArrowString *string, const void *bytes, size_t size)
+{
+    if (size >= string->space) {
+        cornu__release(string->bytes);
+        string->space = 0;
+        string->bytes = cornu__allocate(2 * size + 1, 1);
+        if (!string->bytes) return CORNU_ERR_MEMORY;
+        string->space = 2 * size + 1;
+    }
+    if (size) memcpy(string->bytes, bytes, size);
+    string->bytes[size] = '\0';
+    return CORNU_OK;
+}
+
+static CornuStatus put_number_field(const void *values, CornuArrowType type, int64_t at,
+                                    CornuArrowString *string, CornuField *field)
+{
+    char          text[40] = "";
+    const int64_t whole = type.kind == CORNU__ARROW_FLOAT ? 0 : whole_at(values, type, at);
+    field->number = type.kind == CORNU__ARROW_FLOAT ? float_at(values, type, at)
+                  : type.kind == CORNU__ARROW_UINT ? (double)(uint64_t)whole : (double)whole;
+    field->is_number = !isnan(field->number);
+    if (field->is_number) snprintf(text, sizeof text, "%.17g", field->number);
+    return put_string(string, text, strlen(text));
+}
+
+CornuStatus cornu__arrow_field(const struct ArrowSchema *schema, const struct ArrowArray *array,
+                               int64_t index, CornuArrowString *string, CornuField *field)
+{
+    const unsigned char *bytes = NULL;
+    size_t               size = 0;
+    CornuStatus          status;
+    *field = (CornuField){ .number = NAN };
+    const bool null = is_null(array, array->offset + index);
+    if (!null && schema->dictionary) {
+        CORNU__TRY(index_at(schema, array, array->offset + index, &index));
+        return cornu__arrow_field(schema->dictionary, array->dictionary, index, string, field);
+    }
+    const CornuArrowType type = cornu__arrow_type(schema->format);
+    if (!null && !is_bytes(type.kind)) {
+        status = put_number_field(array->buffers[1], type, array->offset + index, string, field);
+    } else {
+        if (!null) size = bytes_at(schema, array, index, &bytes);
+        status = put_string(string, bytes, size);
+    }
+    field->text = string->bytes;
+    return status;
 }

@@ -13,6 +13,7 @@
 #include "../../device/system/library_internal.h"
 #include "../files/inputs_internal.h"
 #include "../pipeline/dataset_internal.h"
+#include "arrow_internal.h"
 
 typedef struct {
     uint32_t domain;
@@ -365,4 +366,19 @@ CornuDataset *cornu_parquet_dataset_from(const CornuParquetConfig *config)
     return cornu_arrow_dataset(open_stream, .context = files, .close = free_files,
                                .features = config->features, .columns = config->columns,
                                .missing = config->missing);
+}
+
+/* All columns are read where some are named by a table, of which not all need be there. */
+CornuTable *cornu_parquet_table_from(const CornuTableConfig *config)
+{
+    if (cornu__refused()) return NULL;
+    Files      *files = cornu__allocate(1, sizeof *files);
+    CornuTable *table = NULL;
+    if (!files) return cornu__loaded(NULL);
+    if (!find_files(files, &(CornuParquetConfig){ .file = config->file,
+                                                  .columns = config->columns }))
+        table = cornu__arrow_table(open_stream, files, cornu__inputs_path(files->inputs, 0),
+                                   config);
+    free_files(files);
+    return cornu__loaded(table);
 }

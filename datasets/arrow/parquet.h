@@ -5,6 +5,7 @@
  *
  *     const char *const columns[] = { "height", "weight", "age", NULL };
  *     CornuDataset *rows = cornu_parquet_dataset("people-*.parquet", .columns = columns);
+ *     CornuTable   *table = cornu_parquet_table("people.parquet");    with columns of words
  *
  * From Python cornu.data.from_parquet reads them by pyarrow.
  */
@@ -41,6 +42,19 @@ typedef struct {
 CornuDataset *cornu_parquet_dataset_from(const CornuParquetConfig *config);
 #define cornu_parquet_dataset(...) \
     cornu_parquet_dataset_from(&(CornuParquetConfig){ .unset = 0, __VA_ARGS__ })
+
+/*
+ * All rows of the file, or of those that match a pattern, as a table, in memory: .file, .columns,
+ * .categories, .missing, .missing_values, .like and .unknown as of cornu_table_load. Columns are
+ * numbers, dates, times and bool as such, and words: strings, and dictionaries of them. Nulls, NaN
+ * and empty strings are missing values. cornu_table_line is the number of a row, from 1.
+ *
+ * NULL and an error, not pending, as of cornu_table_load and, for files and library, as above;
+ * CORNU_ERR_UNSUPPORTED for lists and structures.
+ */
+#define cornu_parquet_table(...) \
+    cornu_parquet_table_from(&(CornuTableConfig){ .unset = 0, __VA_ARGS__ })
+CornuTable *cornu_parquet_table_from(const CornuTableConfig *config);
 
 #ifdef __cplusplus
 }

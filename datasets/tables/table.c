@@ -31,6 +31,7 @@ typedef struct {
     const CornuTableConfig *config;
     CornuTable    *table;
     CornuTableText text;
+    const CornuTableSource *source;   /* of rows that are no text; NULL: the text */
     Reading       *column;     /* owned */
     CornuField    *field;      /* owned: one for each column */
     int            columns, space, line_space;
@@ -71,7 +72,7 @@ static CornuStatus add_name(Reader *reader, const char *name)
     return CORNU_OK;
 }
 
-static CornuStatus read_header(Reader *reader)
+static CornuStatus read_names(Reader *reader)
 {
     static const char byte_order_mark[] = "\xEF\xBB\xBF";
     bool more = false, last = false;
@@ -88,6 +89,15 @@ static CornuStatus read_header(Reader *reader)
         CORNU__TRY(cornu__table_text_word(&reader->text, &name, &last));
         CORNU__TRY(add_name(reader, name));
     }
+    return CORNU_OK;
+}
+
+static CornuStatus read_header(Reader *reader)
+{
+    const CornuTableSource *source = reader->source;
+    if (!source) CORNU__TRY(read_names(reader));
+    for (int c = 0; source && c < source->count; c++)
+        CORNU__TRY(add_name(reader, source->names[c]));
     reader->field = cornu__allocate((size_t)reader->columns, sizeof *reader->field);
     return reader->field ? CORNU_OK : CORNU_ERR_MEMORY;
 }
@@ -264,11 +274,22 @@ static CornuStatus note_place(Reader *reader, CornuTableMark mark)
     return CORNU_OK;
 }
 
-static CornuStatus read_row(Reader *reader)
+/* Reads the fields of the next row, if there is one, and where it begins. */
+static CornuStatus next_row(Reader *reader, CornuTableMark *mark, bool *more)
 {
-    CornuTable          *table = reader->table;
-    const CornuTableMark mark = { cornu__table_text_place(&reader->text), reader->text.line };
-    CORNU__TRY(cornu__table_fields(&reader->text, reader->field, reader->columns));
+    if (reader->source) {
+        mark->line = ++reader->text.line;
+        return reader->source->next(reader->source->own, reader->field, more);
+    }
+    CORNU__TRY(cornu__table_text_line(&reader->text, more));
+    *mark = (CornuTableMark){ cornu__table_text_place(&reader->text), reader->text.line };
+    return *more ? cornu__table_fields(&reader->text, reader->field, reader->columns) : CORNU_OK;
+}
+
+/* Adds the row whose fields were read. */
+static CornuStatus add_row(Reader *reader, CornuTableMark mark)
+{
+    CornuTable    *table = reader->table;
     const Reading *missing = table->missing == CORNU_MISSING_KEPT ? NULL : first_missing(reader);
     if (missing && table->missing == CORNU_MISSING_REFUSED)
         return fail(reader, CORNU_ERR_VALUE, mark.line, missing->name, "the value is missing; "
@@ -287,18 +308,18 @@ static CornuStatus read_row(Reader *reader)
 
 static CornuStatus read_rows(Reader *reader)
 {
-    CornuTable *table = reader->table;
-    bool        more = true;
+    CornuTable    *table = reader->table;
+    CornuTableMark mark = { 0, 0 };
+    bool           more = true;
     for (;;) {
-        CORNU__TRY(cornu__table_text_line(&reader->text, &more));
+        CORNU__TRY(next_row(reader, &mark, &more));
         if (!more) break;
-        CORNU__TRY(read_row(reader));
+        CORNU__TRY(add_row(reader, mark));
     }
     if (!table->rows)
         return cornu__fail(CORNU_ERR_DATA, "%s: no rows%s", table->name,
                            table->dropped ? " without a missing value" : "");
-    const CornuTableMark end = { cornu__table_text_place(&reader->text), reader->text.line };
-    return table->on_disk ? cornu__table_mark_end(table, end) : CORNU_OK;
+    return table->on_disk ? cornu__table_mark_end(table, mark) : CORNU_OK;
 }
 
 /* ---- Categories ---- */
@@ -308,8 +329,8 @@ static CornuStatus sort_words(Reading *column, CornuColumn *to, int64_t rows)
 {
     int *index;
     CORNU__TRY(cornu__words_sort(&column->words, &to->category, &to->category_count, &index));
-    for (int64_t row = 0; to->value && row < rows; row++)
-        if (to->value[row] >= 0.0) to->value[row] = index[(int)to->value[row]];
+    for (int64_t row = 0; to->value && row < rows; row++)   /* NaN: missing before any word came */
+        to->value[row] = to->value[row] >= 0.0 ? index[(int)to->value[row]] : -1.0;
     cornu__release(index);
     return CORNU_OK;
 }
@@ -367,27 +388,30 @@ static CornuStatus read_table(Reader *reader)
     table->delimiter = reader->text.delimiter;
     table->missing = reader->config->missing;
     reader->text.name = table->name;
-    CORNU__TRY(copy_missing_values(table, reader->config->missing_values));
-    CORNU__TRY(cornu__table_text_open(&reader->text));
+    const char *const *const missing = reader->config->missing_values;
+    CORNU__TRY(copy_missing_values(table, missing || !reader->source
+                                              ? missing : (const char *const[]){ NULL }));
+    if (!reader->source) CORNU__TRY(cornu__table_text_open(&reader->text));
     CORNU__TRY(read_header(reader));
     CORNU__TRY(open_columns(reader));
     CORNU__TRY(read_rows(reader));
     return finish_columns(reader);
 }
 
-/* From memory or an open file, which a table on disk takes. */
+/* From memory, an open file, which a table on disk takes, or a source. */
 static CornuTable *parse(const CornuTableConfig *config, const char *name, const char *memory,
-                         int64_t size, CornuInput *input)
+                         int64_t size, CornuInput *input, const CornuTableSource *source)
 {
     CornuTable *table = cornu__allocate(1, sizeof *table);
-    Reader      reader = { .config = config, .table = table };
+    Reader      reader = { .config = config, .table = table, .source = source };
     if (table) {
         atomic_init(&table->owners, 1);
         table->name = cornu__copy_text(name);
         table->input = (CornuInput){ .descriptor = -1 };
     }
     reader.text = (CornuTableText){ .delimiter = config->delimiter ? config->delimiter : ',',
-                                    .memory = memory, .input = input, .size = size };
+                                    .memory = memory, .input = input, .size = size,
+                                    .unit = source ? "row" : NULL };
     if (table && input && config->on_disk) {
         table->on_disk = true;
         table->changed = cornu__table_changed(input);
@@ -418,7 +442,13 @@ CornuTable *cornu_table_parse(const char *bytes, size_t size, const char *name,
     CORNU__NEED_TO_LOAD(bytes);
     CORNU__NEED_TO_LOAD(config);
     if (cornu__refused()) return NULL;
-    return cornu__loaded(parse(config, name, bytes, (int64_t)size, NULL));
+    return cornu__loaded(parse(config, name, bytes, (int64_t)size, NULL, NULL));
+}
+
+CornuTable *cornu__table_read(const CornuTableConfig *config, const char *name,
+                              const CornuTableSource *source)
+{
+    return parse(config, name, NULL, 0, NULL, source);
 }
 
 /* The format of tables that users have beside CSV, whose bytes say nothing to them. */
@@ -428,7 +458,7 @@ static CornuStatus check_text(const CornuInput *input)
     if (input->size < (int64_t)sizeof first) return CORNU_OK;
     CORNU__TRY(cornu__input_read(input, 0, first, sizeof first));
     if (memcmp(first, "PAR1", sizeof first)) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_FORMAT, "a Parquet file, expected CSV; cornu_parquet_dataset "
+    return cornu__fail(CORNU_ERR_FORMAT, "a Parquet file, expected CSV; cornu_parquet_table "
                        "reads it");
 }
 
@@ -457,7 +487,7 @@ CornuTable *cornu_table_load_from(const CornuTableConfig *config)
     }
     const char *name = cornu__inputs_name(config->file, shown);
     if (open_file(config, name, &input)) return cornu__loaded(NULL);
-    CornuTable *table = parse(config, name, NULL, input.size, &input);
+    CornuTable *table = parse(config, name, NULL, input.size, &input, NULL);
     cornu__input_close(&input);
     return cornu__loaded(table);
 }

@@ -41,6 +41,21 @@ struct CornuTable {
     CornuMissing    missing;
 };
 
+/* Rows that are no text: a column for each name. */
+typedef struct {
+    const char *const *names;
+    int                count;
+    /* Sets a field for each column, valid until the next call, of which one that is missing is
+     * empty; *more is false after the last row. */
+    CornuStatus      (*next)(void *own, CornuField *field, bool *more);
+    void              *own;
+} CornuTableSource;
+
+/* A table of all its rows, in memory, whose lines are the rows, from 1; `name` is for messages.
+ * NULL with an error. */
+CornuTable *cornu__table_read(const CornuTableConfig *config, const char *name,
+                              const CornuTableSource *source);
+
 /* The column of a name, or -1. */
 int cornu__table_column(const CornuTable *table, const char *name);
 

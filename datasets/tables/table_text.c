@@ -15,7 +15,8 @@ CornuStatus cornu__table_text_fail(const CornuTableText *text, CornuStatus statu
     va_start(arguments, format);
     cornu__vformat(why, sizeof why, format, arguments);
     va_end(arguments);
-    return cornu__fail(status, "%s: line %lld%s%.99s: %s", text->name, (long long)line,
+    return cornu__fail(status, "%s: %s %lld%s%.99s: %s", text->name,
+                       text->unit ? text->unit : "line", (long long)line,
                        column ? ", column " : "", column ? column : "", why);
 }
 

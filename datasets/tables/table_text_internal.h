@@ -22,6 +22,7 @@ typedef struct {
 
 typedef struct {
     const char *name;           /* of the file, for messages; the owner's */
+    const char *unit;           /* what `line` counts, for messages; NULL: "line" */
     char        delimiter;
     bool        stops[256];     /* by character: ends a field that is not quoted */
     bool        scans;          /* the delimiter is not a character of numbers */

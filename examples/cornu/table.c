@@ -14,6 +14,7 @@
 #include <cornu/cornu.h>
 
 #include "commands.h"
+#include "common/data.h"
 #include "common/session.h"
 
 enum { HIDDEN = 64 };
@@ -36,7 +37,7 @@ static CornuTable *load_table(const Options *options, const Settings *settings,
     config.file = options->arguments[0];
     config.delimiter = settings->delimiter[0];
     if (settings->drop_missing) config.missing = CORNU_MISSING_DROPPED;
-    return cornu_table_load_from(&config);
+    return data_table_load(&config);
 }
 
 /* ---- The data ---- */
@@ -346,10 +347,10 @@ static void compare(const Options *options, const Settings *settings, const Colu
                     const CornuTable *table, const float *y)
 {
     CornuArray  truth = { .data = NULL };
-    CornuTable *told = cornu_table_load(options->arguments[0], .like = columns->target,
-                                        .delimiter = settings->delimiter[0],
-                                        .unknown = CORNU_UNKNOWN_KEPT,
-                                        .missing = CORNU_MISSING_DROPPED);
+    CornuTable *told = data_table_load(&(CornuTableConfig){
+        .file = options->arguments[0], .like = columns->target,
+        .delimiter = settings->delimiter[0], .unknown = CORNU_UNKNOWN_KEPT,
+        .missing = CORNU_MISSING_DROPPED });
     CornuStatus status = told ? CORNU_OK : cornu_error_status();
     const bool  there = !status && cornu_table_columns(told) == 1;
     if (there) status = cornu_table_take(told, &truth);

@@ -328,8 +328,9 @@ check "a Parquet file needs a library, or is damaged" refuses 'table.parquet: ' 
     --data table.parquet --target kind $crossentropy
 check "whose target is named" misused 'expected --target COLUMN' train three.json \
     --data table.parquet $crossentropy
-check "and which is no CSV" refuses 'table.parquet: a Parquet file, expected CSV' table \
-    table.parquet --target kind
+check "also as a table" refuses 'table.parquet: ' table table.parquet --target kind
+check "an address has a name, too" refuses 'http://127.0.0.1:9/t.csv: ' train three.json \
+    --data 'http://127.0.0.1:9/t.csv?key=letters' --target kind $crossentropy
 check "data twice" misused 'expected only one of them' evaluate three.json --data table.csv --x a.npy \
     $crossentropy
 check "flags that nothing reads" misused '--scale and --offset are for pictures alone' \

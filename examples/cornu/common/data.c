@@ -107,8 +107,8 @@ static CornuStatus load(Data *data, const Options *options, const DataFlags *fla
     case DATA_SET:
     case DATA_SYNTHETIC: return data_from_set(data, options, flags, model);
     case DATA_PICTURES:  return data_from_folder(data, options, flags, model);
-    case DATA_TABLE:     return data_from_table(data, options, flags, model, need);
-    case DATA_PARQUET:   return data_from_parquet(data, what, flags, need);
+    case DATA_TABLE:
+    case DATA_PARQUET:   return data_from_table(data, options, flags, model, need);
     case DATA_ARRAYS:    return data_from_archive(data, what, model, need);
     case DATA_TEXT:      return data_from_text(data, options, flags, model);
     case DATA_SETS:

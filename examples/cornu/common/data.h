@@ -6,7 +6,7 @@
  *     --data synthetic     digits or text drawn by code
  *     --data pictures/     a folder of pictures for each class
  *     --data FILE.csv      columns of numbers and words; --target COLUMN are the labels
- *     --data FILE.parquet  columns of numbers, likewise
+ *     --data FILE.parquet  likewise
  *     --data FILE.npz      arrays x, y, or x_train, y_train, x_test, y_test, or of the names of the
  *                          model's inputs and outputs
  *     --data FILE          else text, for models of characters
@@ -64,7 +64,7 @@ extern const char *const data_encodings[];
 enum { DATA_MOST = CORNU_MAX_MODEL_TENSORS };
 
 /* In which order rows of files can be read without much more time than in their own. */
-typedef enum { DATA_ANY_ORDER, DATA_BLOCKS, DATA_IN_TURN } DataOrder;
+typedef enum { DATA_ANY_ORDER, DATA_BLOCKS } DataOrder;
 
 /* Rows for each input and output of a model, in its order; data_free frees them. */
 typedef struct {
@@ -140,20 +140,22 @@ typedef struct {
 DataKind       data_kind(const char *what);
 const DataSet *data_set(const char *name);      /* NULL: no such name */
 
+/* The table of a CSV or a Parquet file, by its name. */
+CornuTable *data_table_load(const CornuTableConfig *config);
+
 /* Whether these are data on which a network of models/, of text or of images, was published: a set,
  * one drawn by code, a folder of sets. And, for one of text, a text file, and any folder. */
 bool data_is_published(const Options *options, const DataFlags *flags, bool text);
 
 CornuTextEncoding data_encoding(const DataFlags *flags);
 
-/* ---- Its parts (data_kind.c, data_files.c, data_parquet.c, data_sets.c, data_labels.c) ---- */
+/* ---- Its parts (data_kind.c, data_files.c, data_sets.c, data_labels.c) ---- */
 
 CornuStatus data_from_arrays(Data *data, const DataFlags *flags, const CornuModel *model,
                              DataNeed need);
 CornuStatus data_from_archive(Data *data, const char *path, const CornuModel *model, DataNeed need);
 CornuStatus data_from_table(Data *data, const Options *options, const DataFlags *flags,
                             const CornuModel *model, DataNeed need);
-CornuStatus data_from_parquet(Data *data, const char *path, const DataFlags *flags, DataNeed need);
 CornuStatus data_from_set(Data *data, const Options *options, const DataFlags *flags,
                           const CornuModel *model);
 CornuStatus data_from_folder(Data *data, const Options *options, const DataFlags *flags,

@@ -218,6 +218,14 @@ static CornuTable *columns_of(const CornuModel *model, DataNeed need)
     return columns;
 }
 
+static bool is_parquet(const char *path) { return data_kind(path) == DATA_PARQUET; }
+
+CornuTable *data_table_load(const CornuTableConfig *config)
+{
+    return is_parquet(config->file) ? cornu_parquet_table_from(config)
+                                    : cornu_table_load_from(config);
+}
+
 /* Sets target to --target, or to that of a model which cornu table made. */
 static CornuStatus open_table(Data *data, const Options *options, const DataFlags *flags,
                               const CornuModel *model, char target[256], DataNeed need)
@@ -231,7 +239,8 @@ static CornuStatus open_table(Data *data, const Options *options, const DataFlag
                        "to predict",
                        options->data);
     else
-        data->table = cornu_table_load(options->data, .like = like, .on_disk = true);
+        data->table = data_table_load(&(CornuTableConfig){ .file = options->data, .like = like,
+                                                           .on_disk = true });
     cornu_table_free(like);
     return data->table ? CORNU_OK : cornu_error_status();
 }
@@ -259,7 +268,7 @@ CornuStatus data_from_table(Data *data, const Options *options, const DataFlags 
     snprintf(data->about, sizeof data->about, "%s: %lld rows of %lld numbers", options->data,
              (long long)cornu_dataset_count(rows),
              (long long)cornu_dataset_type(rows, 0).shape.extent[0]);
-    data->order = DATA_BLOCKS;
-    data->rows = data_rows_fast(rows, &data->order);
+    data->order = is_parquet(options->data) ? DATA_ANY_ORDER : DATA_BLOCKS;
+    data->rows = data->order == DATA_ANY_ORDER ? rows : data_rows_fast(rows, &data->order);
     return data->rows ? CORNU_OK : cornu_error_status();
 }

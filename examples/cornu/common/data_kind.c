@@ -33,10 +33,12 @@ const DataSet *data_set(const char *name)
     return NULL;
 }
 
+/* Of an address the query is no part of the name. */
 static bool ends_with(const char *path, const char *suffix)
 {
-    const size_t length = strlen(path), tail = strlen(suffix);
-    return length > tail && !strcasecmp(path + length - tail, suffix);
+    const size_t length = strstr(path, "://") ? strcspn(path, "?") : strlen(path);
+    const size_t tail = strlen(suffix);
+    return length > tail && !strncasecmp(path + length - tail, suffix, tail);
 }
 
 /* Whether one of the sets lies in it. */
@@ -72,8 +74,9 @@ DataKind data_kind(const char *what)
     struct stat about;
     if (data_set(what)) return DATA_SET;
     if (!strcmp(what, "synthetic")) return DATA_SYNTHETIC;
-    if (stat(what, &about)) return DATA_ABSENT;
-    if (S_ISDIR(about.st_mode))
+    const bool remote = strstr(what, "://");
+    if (!remote && stat(what, &about)) return DATA_ABSENT;
+    if (!remote && S_ISDIR(about.st_mode))
         return has_sets(what) ? DATA_SETS : has_folders(what) ? DATA_PICTURES : DATA_EMPTY;
     if (ends_with(what, ".csv")) return DATA_TABLE;
     if (ends_with(what, ".parquet")) return DATA_PARQUET;

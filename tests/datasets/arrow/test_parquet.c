@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -100,6 +101,67 @@ static void damage(void **state)
     }
 }
 
+/* ---- Tables ---- */
+
+/* Numbers, nulls, strings and a dictionary of them, which are the same strings: empty ones are
+ * missing. The strings of each row are those of the data set. */
+static void tables(void **state)
+{
+    (void)state;
+    NEED_LIBRARY();
+    static const char *const    names[] = { "float64", "holes", "text", "category", NULL };
+    static const CornuFeature   rows[] = {
+        { "float64", .dtype = CORNU_F32 },
+        { "text", CORNU_FEATURE_BYTES, .dtype = CORNU_U8, .shape = { 1, { 8 } } },
+        { .name = NULL },
+    };
+    CornuTable *table = cornu_parquet_table(GOLDEN "rows-*.parquet", .columns = names,
+                                            .missing = CORNU_MISSING_KEPT);
+    if (!table) fail_msg("%s", cornu_error_message());
+    CornuArray values;
+    int        count;
+    assert_int_equal(cornu_table_rows(table), ROWS);
+    expect_ok(cornu_table_take(table, &values, .columns = names));
+    const char *const *words = cornu_table_categories(table, 2, &count);
+    const float       *x = values.data;
+    assert_non_null(words);
+    CornuDataset *dataset = cornu_parquet_dataset(GOLDEN "rows-*.parquet", .features = rows);
+    if (!dataset) fail_msg("%s", cornu_error_message());
+    CornuIterator *iterator = elements_begin(dataset);
+    int            holes = 0, empty = 0;
+    for (int64_t row = 0; row < ROWS; row++, x += 4) {
+        const CornuBatch *element = elements_at(iterator, row);
+        const char       *text = element->arrays[1].data;
+        assert_true(x[0] == *(const float *)element->arrays[0].data);
+        holes += x[1] != x[1];
+        empty += !*text;
+        if (*text) assert_string_equal(words[(int)x[2]], text);
+        else assert_true(x[2] == -1.0f);
+        assert_true(x[3] == x[2]);
+    }
+    assert_true(holes > 0 && empty > 0);
+    cornu_iterator_free(iterator);
+    free(values.data);
+
+    /* The same words in other data, of which a column is left out and one has others. */
+    static const char *const text[] = { "text", "int8", NULL };
+    char       *schema = cornu_table_schema(table, names + 2);
+    CornuTable *like = cornu_table_schema_parse(schema);
+    CornuTable *again = cornu_parquet_table(GOLDEN "rows-1.parquet", .like = like,
+                                            .missing = CORNU_MISSING_DROPPED);
+    if (!again) fail_msg("%s", cornu_error_message());
+    assert_int_equal(cornu_table_columns(again), 2);
+    assert_true(cornu_table_rows(again) > 0 && cornu_table_dropped(again) > 0);
+    cornu_table_free(again), cornu_table_free(like), cornu_table_free(table), free(schema);
+    expect_unloaded(cornu_parquet_table(GOLDEN "rows-0.parquet", .columns = text),
+                    CORNU_ERR_VALUE, "rows-0.parquet: row 1, column text: the value is missing");
+    expect_unloaded(cornu_parquet_table(GOLDEN "rows-0.parquet"), CORNU_ERR_UNSUPPORTED,
+                    "rows-0.parquet: column triple is of Arrow's format \"+w:3\", expected numbers "
+                    "or strings");
+    expect_unloaded(cornu_parquet_table("tests/golden/arrays/x.npy"), CORNU_ERR_FORMAT,
+                    "tests/golden/arrays/x.npy: ");
+}
+
 /* ---- What needs no library ---- */
 
 static void refused(void **state)
@@ -113,8 +175,11 @@ static void refused(void **state)
     assert_null(cornu_parquet_dataset(GOLDEN "rows-0.parquet", .files = files));
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "parquet");
     expect_unloaded(cornu_table_load(GOLDEN "rows-0.parquet"), CORNU_ERR_FORMAT, GOLDEN
-                    "rows-0.parquet: a Parquet file, expected CSV; cornu_parquet_dataset reads it");
+                    "rows-0.parquet: a Parquet file, expected CSV; cornu_parquet_table reads it");
+    expect_unloaded(cornu_parquet_table(GOLDEN "none.parquet"), CORNU_ERR_FILE, "none.parquet");
     if (has_library()) return;
+    expect_unloaded(cornu_parquet_table(GOLDEN "rows-0.parquet"), CORNU_ERR_UNSUPPORTED,
+                    "Parquet files need Arrow's GLib library");
     assert_null(cornu_parquet_dataset(GOLDEN "rows-0.parquet"));
     expect_error(cornu_error_take(), CORNU_ERR_UNSUPPORTED, GOLDEN "rows-0.parquet: Parquet files "
                  "need Arrow's GLib library, which cannot be loaded (libparquet-glib.so: ");
@@ -126,6 +191,7 @@ int main(void)
         cmocka_unit_test(columns),
         cmocka_unit_test(features),
         cmocka_unit_test(damage),
+        cmocka_unit_test(tables),
         cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, files_begin, files_end);

@@ -132,6 +132,19 @@ static void test_rows_with_missing_values_are_left_out_if_asked(void **state)
     cornu_table_free(table);
 }
 
+/* Words that are missing are -1 before the first word, too, and no category of one-hot columns. */
+static void test_missing_words_that_are_kept(void **state)
+{
+    (void)state;
+    CornuArray  x;
+    CornuTable *table = must(PARSE("a,b\n,1\nNA,2\nx,\n,4\nw,5\n", .missing = CORNU_MISSING_KEPT));
+    assert_int_equal(cornu_table_take(table, &x, .columns = LIST("a")), CORNU_OK);
+    expect_f32(x, 5, 1, (float[]){ -1.0f, -1.0f, 1.0f, -1.0f, 0.0f });
+    assert_int_equal(cornu_table_take(table, &x, .columns = LIST("a"), .one_hot = true), CORNU_OK);
+    expect_f32(x, 5, 2, (float[]){ 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 0.0f, 0.0f, 1.0f, 0.0f });
+    cornu_table_free(table);
+}
+
 /* New data get the indices of the old, even if categories are absent and columns reordered. */
 static void test_new_data_like_the_old(void **state)
 {
@@ -385,6 +398,7 @@ int main(void)
         cmocka_unit_test(test_columns_by_name),
         cmocka_unit_test(test_categories_that_look_like_numbers),
         cmocka_unit_test(test_rows_with_missing_values_are_left_out_if_asked),
+        cmocka_unit_test(test_missing_words_that_are_kept),
         cmocka_unit_test(test_new_data_like_the_old),
         cmocka_unit_test(test_unknown_words_are_kept_if_asked),
         cmocka_unit_test(test_a_schema_reads_new_data_as_the_table_did),
