@@ -12,6 +12,8 @@ bench --filter steps,latency,overhead --models mnist_convnet,mnist_cnn_bn --batc
 check "steps, latency and overhead" [ $? = 0 ]
 bench --filter int8 --models mnist_convnet --seconds 0.001 --json int8.json
 check "models of 8 bits" [ $? = 0 ]
+bench --filter images --seconds 0.001 --json images.json
+check "folders of JPEG files" [ $? = 0 ]
 bench --filter layouts --models mlp --seconds 0.01 --json layouts.json
 check "layouts over two processes" [ $? = 0 ]
 
@@ -49,6 +51,9 @@ assert all(0 < r["us_low"] <= r["us"] and "bare_us" not in r for r in page["over
 rows = json.load(open("int8.json"))["int8"]
 assert [(r["batch"], r["threads"]) for r in rows] == [(1, 1), (1, 2), (256, 1), (256, 2)], rows
 assert all(r["ms"] > 0 and r["float_ms"] > 0 and r["cpu_ms"] > 0 for r in rows), rows
+rows = json.load(open("images.json"))["images"]
+assert [(r["height"], r["threads"]) for r in rows] == [(224, 1), (224, 2), (375, 1), (375, 2)], rows
+assert all(r["images_per_s"] > 0 and r["stb_images_per_s"] > 0 for r in rows), rows
 page = json.load(open("layouts.json"))
 assert all(figure > 0 for figure in page["layouts_here"].values()), page["layouts_here"]
 assert [(r["model"], r["layout"]) for r in page["layouts"]] == [
