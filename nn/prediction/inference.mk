@@ -45,7 +45,7 @@ inference_without = device/tpu/% device/pjrt/% device/c_source/% device/processe
 # (CORNU__FULL, device/inference_internal.h) are libcornu's.
 inference_own_isa    = $(BUILD)/obj/device/host/isa/$(1).%.o
 inference_isa        = $(filter-out $(foreach i,$(bf16_isas) $(amx_isas),%.$(i).o),$(isa_objects))
-inference_isa_shared = $(filter-out $(foreach f,attention depthwise normalize pool recurrent,\
+inference_isa_shared = $(filter-out $(foreach f,attention depthwise normalize pool product recurrent,\
                            $(call inference_own_isa,$(f))),$(inference_isa))
 
 inference:

@@ -12,6 +12,7 @@
 
 #include "../../inference_internal.h"
 #include "depthwise.h"
+#include "finish.h"
 #include "lanes.h"
 
 /* Sums that stay in registers: of so many outputs, or of so many taps (those of 3 by 3); and
@@ -19,35 +20,54 @@
  */
 enum { MOST_OUTPUTS = 8, MOST_TAPS = 9, PIECE = 16 };
 
+/* Sums of outputs begin as the bias of `count` channels from c on. */
+INLINE void start_outputs(const CornuDepthwiseOperands *o, int64_t c, int64_t count, int outputs,
+                          int step, Lanes *sum)
+{
+    const Lanes bias = o->bias ? load_some(o->bias + c, count) : (Lanes){ 0 };
+    UNROLL for (int k = 0; k < outputs; k++) sum[k * step] = bias;
+}
+
+/* Finishes and stores outputs from j on. */
+INLINE void store_outputs(const CornuDepthwiseRun *run, const CornuDepthwiseOperands *o, int64_t j,
+                          int64_t c, int64_t count, int outputs, int step, Lanes *sum)
+{
+    const ptrdiff_t at = j * run->y_step + c;
+    finish_rows(&o->finish, c, count, o->term ? o->term + at : NULL, run->y_step, outputs, step,
+                sum);
+    UNROLL for (int k = 0; k < outputs; k++)
+        store_some(o->y + at + k * run->y_step, sum[k * step], count);
+}
+
 /* Outputs j to j + outputs, up to LANES channels from c on; each output's terms in the order of
  * the taps. */
-INLINE void convolve_tile(const CornuDepthwiseRun *run, const float *x, const float *filter,
-                          float *y, int64_t j, int64_t c, int outputs, int64_t count)
+INLINE void convolve_tile(const CornuDepthwiseRun *run, const CornuDepthwiseOperands *o, int64_t j,
+                          int64_t c, int outputs, int64_t count)
 {
-    Lanes sum[MOST_OUTPUTS] = { { 0 } };
+    Lanes sum[MOST_OUTPUTS];
+    start_outputs(o, c, count, outputs, 1, sum);
     for (int64_t t = 0; t < run->tap_count; t++) {
-        const Lanes  weight = load_some(filter + run->taps[t].filter + c, count);
-        const float *from = x + run->taps[t].x + j * run->x_step + c;
+        const Lanes  weight = load_some(o->filter + run->taps[t].filter + c, count);
+        const float *from = o->x + run->taps[t].x + j * run->x_step + c;
         UNROLL
         for (int k = 0; k < outputs; k++)
             sum[k] += load_some(from + k * run->x_step, count) * weight;
     }
-    UNROLL
-    for (int k = 0; k < outputs; k++)
-        store_some(y + (j + k) * run->y_step + c, sum[k], count);
+    store_outputs(run, o, j, c, count, outputs, 1, sum);
 }
 
 /* The same where taps come in rows of `taps`, each a step of the outputs after the one before: an
  * element of x is loaded once for all that meet it. */
-INLINE void convolve_rows(const CornuDepthwiseRun *run, const float *x, const float *filter,
-                          float *y, int64_t j, int64_t c, int outputs, int taps)
+INLINE void convolve_rows(const CornuDepthwiseRun *run, const CornuDepthwiseOperands *o, int64_t j,
+                          int64_t c, int outputs, int taps)
 {
-    Lanes sum[MOST_OUTPUTS] = { { 0 } };
+    Lanes sum[MOST_OUTPUTS];
+    start_outputs(o, c, LANES, outputs, 1, sum);
     for (int64_t t = 0; t < run->tap_count; t += taps) {
-        const float *from = x + run->taps[t].x + j * run->x_step + c;
+        const float *from = o->x + run->taps[t].x + j * run->x_step + c;
         Lanes        weight[MOST_TAPS];
         UNROLL
-        for (int v = 0; v < taps; v++) weight[v] = load(filter + run->taps[t + v].filter + c);
+        for (int v = 0; v < taps; v++) weight[v] = load(o->filter + run->taps[t + v].filter + c);
         UNROLL
         for (int k = 0; k < outputs + taps - 1; k++) {
             const Lanes at = load(from + k * run->x_step);
@@ -56,48 +76,50 @@ INLINE void convolve_rows(const CornuDepthwiseRun *run, const float *x, const fl
                 if (k - v >= 0 && k - v < outputs) sum[k - v] += at * weight[v];
         }
     }
-    UNROLL
-    for (int k = 0; k < outputs; k++) store(y + (j + k) * run->y_step + c, sum[k]);
+    store_outputs(run, o, j, c, LANES, outputs, 1, sum);
 }
 
 /* One or two outputs, by several registers of channels at once: the sums of one each would wait for
  * their last term. */
-INLINE void convolve_few(const CornuDepthwiseRun *run, const float *x, const float *filter,
-                         float *y, int64_t j, int outputs)
+INLINE void convolve_few(const CornuDepthwiseRun *run, const CornuDepthwiseOperands *o, int64_t j,
+                         int outputs)
 {
     enum { VECTORS = 4 };
     int64_t c = 0;
     for (; c + VECTORS * LANES <= run->channels; c += VECTORS * LANES) {
-        Lanes sum[2 * VECTORS] = { { 0 } };
+        Lanes sum[2 * VECTORS];
+        UNROLL
+        for (int v = 0; v < VECTORS; v++)
+            start_outputs(o, c + v * LANES, LANES, outputs, VECTORS, sum + v);
         for (int64_t t = 0; t < run->tap_count; t++) {
-            const float *weights = filter + run->taps[t].filter + c;
-            const float *from = x + run->taps[t].x + j * run->x_step + c;
+            const float *weights = o->filter + run->taps[t].filter + c;
+            const float *from = o->x + run->taps[t].x + j * run->x_step + c;
             UNROLL
             for (int i = 0; i < outputs * VECTORS; i++)
                 sum[i] += load(from + i / VECTORS * run->x_step + i % VECTORS * LANES) *
                           load(weights + i % VECTORS * LANES);
         }
         UNROLL
-        for (int i = 0; i < outputs * VECTORS; i++)
-            store(y + (j + i / VECTORS) * run->y_step + c + i % VECTORS * LANES, sum[i]);
+        for (int v = 0; v < VECTORS; v++)
+            store_outputs(run, o, j, c + v * LANES, LANES, outputs, VECTORS, sum + v);
     }
     for (; c < run->channels; c += LANES) {
         const int64_t left = run->channels - c;
-        convolve_tile(run, x, filter, y, j, c, outputs, left < LANES ? left : LANES);
+        convolve_tile(run, o, j, c, outputs, left < LANES ? left : LANES);
     }
 }
 
 /* Outputs j to j + outputs, all channels: what they meet of x are pieces of its rows, so that the
  * processor fetches them ahead. The last register of channels may compute some a second time. */
-INLINE void convolve_outputs(const CornuDepthwiseRun *run, const float *x, const float *filter,
-                             float *y, int64_t j, int outputs, int row_taps)
+INLINE void convolve_outputs(const CornuDepthwiseRun *run, const CornuDepthwiseOperands *o,
+                             int64_t j, int outputs, int row_taps)
 {
     const int64_t C = run->channels;
-    if (C < LANES) convolve_tile(run, x, filter, y, j, 0, outputs, C);
+    if (C < LANES) convolve_tile(run, o, j, 0, outputs, C);
     for (int64_t c = 0, at; c < C && C >= LANES; c += LANES) {
         at = c + LANES <= C ? c : C - LANES;
-        if (row_taps) convolve_rows(run, x, filter, y, j, at, outputs, row_taps);
-        else convolve_tile(run, x, filter, y, j, at, outputs, LANES);
+        if (row_taps) convolve_rows(run, o, j, at, outputs, row_taps);
+        else convolve_tile(run, o, j, at, outputs, LANES);
     }
 }
 
@@ -107,25 +129,25 @@ static bool has_rows(const CornuDepthwiseRun *run, int taps)
 }
 
 /* All outputs but up to three; returns the first of these. */
-INLINE int64_t convolve_run(const CornuDepthwiseRun *run, const float *x, const float *filter,
-                            float *y, int row_taps)
+INLINE int64_t convolve_run(const CornuDepthwiseRun *run, const CornuDepthwiseOperands *o,
+                            int row_taps)
 {
     int64_t j = 0;
     for (; j + MOST_OUTPUTS <= run->outputs; j += MOST_OUTPUTS)
-        convolve_outputs(run, x, filter, y, j, MOST_OUTPUTS, row_taps);
-    if (run->outputs - j >= 4) convolve_outputs(run, x, filter, y, j, 4, row_taps), j += 4;
+        convolve_outputs(run, o, j, MOST_OUTPUTS, row_taps);
+    if (run->outputs - j >= 4) convolve_outputs(run, o, j, 4, row_taps), j += 4;
     return j;
 }
 
-static void convolve(const CornuDepthwiseRun *run, const float *x, const float *filter, float *y)
+static void convolve(const CornuDepthwiseRun *run, const CornuDepthwiseOperands *o)
 {
     int64_t j = 0;
     if (run->outputs >= 4)
-        j = has_rows(run, 5) ? convolve_run(run, x, filter, y, 5)
-          : has_rows(run, 3) ? convolve_run(run, x, filter, y, 3)
-                             : convolve_run(run, x, filter, y, 0);
-    if (run->outputs - j >= 2) convolve_few(run, x, filter, y, j, 2), j += 2;
-    if (run->outputs - j >= 1) convolve_few(run, x, filter, y, j, 1);
+        j = has_rows(run, 5) ? convolve_run(run, o, 5)
+          : has_rows(run, 3) ? convolve_run(run, o, 3)
+                             : convolve_run(run, o, 0);
+    if (run->outputs - j >= 2) convolve_few(run, o, j, 2), j += 2;
+    if (run->outputs - j >= 1) convolve_few(run, o, j, 1);
 }
 
 /* A piece of the outputs from j on; taps t to t + taps, up to LANES channels from c on, of which

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "../machine/isa.h"
+#include "product.h"
 
 /* Where the first output of a run meets x, and with which C elements of the filter. */
 typedef struct {
@@ -20,9 +21,17 @@ typedef struct {
     ptrdiff_t                x_step, y_step;
 } CornuDepthwiseRun;
 
+/* What a run reads and makes; the term is laid out as y; NULL: no bias, no term. */
 typedef struct {
-    /* y[j y_step + c] = sum over taps of x[j x_step + tap.x + c] filter[tap.filter + c] */
-    void (*convolve)(const CornuDepthwiseRun *run, const float *x, const float *filter, float *y);
+    const float *x, *filter, *bias, *term;
+    float       *y;
+    CornuFinish  finish;
+} CornuDepthwiseOperands;
+
+typedef struct {
+    /* y[j y_step + c] = bias[c] + sum over taps of x[j x_step + tap.x + c] filter[tap.filter + c],
+     * finished */
+    void (*convolve)(const CornuDepthwiseRun *run, const CornuDepthwiseOperands *o);
     /* sum[tap.filter + c] += sum over j of x[j x_step + tap.x + c] y[j y_step + c] */
     void (*grad_filter)(const CornuDepthwiseRun *run, const float *x, const float *y, float *sum);
 } CornuDepthwises;

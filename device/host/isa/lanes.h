@@ -72,11 +72,11 @@ INLINE Lanes unfused(Lanes x)
 INLINE Lanes load(const float *from)       { return *(const Unaligned *)from; }
 INLINE void  store(float *to, Lanes value) { *(Unaligned *)to = value; }
 
-/* The end of a row may be fewer than a register holds. */
+/* The end of a row may be fewer than a register holds, or none. */
 #if defined(__AVX512F__)
 INLINE __mmask16 first_lanes(int64_t count)
 {
-    return (__mmask16)(count >= LANES ? 0xffff : (1 << count) - 1);
+    return (__mmask16)(count >= LANES ? 0xffff : count > 0 ? (1 << count) - 1 : 0);
 }
 
 INLINE Lanes load_some(const float *from, int64_t count)
@@ -88,27 +88,39 @@ INLINE void store_some(float *to, Lanes value, int64_t count)
 {
     _mm512_mask_storeu_ps(to, first_lanes(count), (__m512)value);
 }
+#elif defined(__AVX2__)
+INLINE __m256i first_lanes(int64_t count)
+{
+    const int32_t least = count < LANES ? (int32_t)count : LANES;
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(least), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+INLINE Lanes load_some(const float *from, int64_t count)
+{
+    if (__builtin_constant_p(count >= LANES) && count >= LANES) return load(from);
+    return (Lanes)_mm256_maskload_ps(from, first_lanes(count));
+}
+
+INLINE void store_some(float *to, Lanes value, int64_t count)
+{
+    if (__builtin_constant_p(count >= LANES) && count >= LANES) store(to, value);
+    else _mm256_maskstore_ps(to, first_lanes(count), (__m256)value);
+}
 #else
 INLINE Lanes load_some(const float *from, int64_t count)
 {
     if (count >= LANES) return load(from);
     Lanes value = { 0 };
-    memcpy(&value, from, (size_t)count * sizeof(float));
+    if (count > 0) memcpy(&value, from, (size_t)count * sizeof(float));
     return value;
 }
 
 INLINE void store_some(float *to, Lanes value, int64_t count)
 {
     if (count >= LANES) store(to, value);
-    else memcpy(to, &value, (size_t)count * sizeof(float));
+    else if (count > 0) memcpy(to, &value, (size_t)count * sizeof(float));
 }
 #endif
-
-/* The same of any count, none included. */
-INLINE Lanes load_first(const float *from, int64_t count)
-{
-    return count > 0 ? load_some(from, count) : (Lanes){ 0 };
-}
 
 /* Whether no bit is set. */
 INLINE bool is_none(Bits x)

@@ -241,17 +241,15 @@ static void few_rows(const CornuFewRows *few)
     if (few->rows - m >= 1) few_columns(1, few, m);
 }
 
-INLINE Lanes finished(const CornuFinish *f, Lanes y, int64_t n, const float *term, int64_t count)
+INLINE Lanes finished(const CornuFinishRows *f, Lanes y, int64_t n, const float *term,
+                      int64_t count)
 {
     if (f->bias) y += load_some(f->bias + n, count);
-    if (f->scale) y = unfused(y * load_some(f->scale + n, count));
-    if (f->shift) y += load_some(f->shift + n, count);
-    if (term) y += load_some(term + n, count);
-    if (f->bound > 0.0f) y = min_of(all(f->bound), y);   /* y where that is NaN */
-    return f->relu ? relu(y) : y;
+    finish_rows(&f->finish, n, count, term ? term + n : NULL, 0, 1, 1, &y);
+    return y;
 }
 
-static void finish(const CornuFinish *f)
+static void finish(const CornuFinishRows *f)
 {
     const int64_t columns = f->columns;
     float        *y = f->y;

@@ -15,6 +15,29 @@
 #include "ahead.h"
 #include "images.h"
 
+/*
+ * What becomes of sums before they are stored, each step rounded:
+ *     y = sum scale[n] + shift[n] + term[m, n], then y slope[n] where y is below 0, min(y, bound),
+ * max(y, 0)
+ */
+typedef struct {
+    const float *scale, *shift, *slope;   /* of each column; NULL: none */
+    float        bound;                   /* 0: none */
+    bool         relu;
+} CornuFinish;
+
+/* The same of the columns from n on. */
+static inline CornuFinish cornu__finish_from(const CornuFinish *f, int64_t n)
+{
+    return (CornuFinish){ f->scale ? f->scale + n : NULL, f->shift ? f->shift + n : NULL,
+                          f->slope ? f->slope + n : NULL, f->bound, f->relu };
+}
+
+static inline bool cornu__finish_is_empty(const CornuFinish *f)
+{
+    return !f->scale && !f->shift && !f->slope && f->bound == 0.0f && !f->relu;
+}
+
 /* `length` consecutive elements of a row of x, from x[offset] on, meet `length` consecutive
  * rows of the panel, from `k` on. */
 typedef struct {
@@ -25,13 +48,13 @@ typedef struct {
 /*
  * sum[m, n] = bias[m bias_stride + n] +
  *             sum over runs, i of x[m x_stride + offset + i] panel[k + i, n]
- * y[m, n] = activation(sum[m, n] scale[n] + shift[n] + term[m, n])
+ * y[m, n] = sum[m, n], finished
  *
  * The panel is packed: `vectors * lanes` columns, row k from k columns on; of bf16 k / 2 rows of
- * pairs. Bias, scale and shift have as many columns; the term is laid out as y. A bias_stride of 0
- * gives all rows one bias; with another the bias may be sums that are continued. rows is at most
- * tile_rows, vectors 1 or 2, columns at most vectors * lanes. Offsets, strides and lengths count
- * elements.
+ * pairs. The bias and what finish has of columns have as many; the term is laid out as y. A
+ * bias_stride of 0 gives all rows one bias; with another the bias may be sums that are continued.
+ * rows is at most tile_rows, vectors 1 or 2, columns at most vectors * lanes. Offsets, strides and
+ * lengths count elements.
  */
 typedef struct {
     const void     *x;
@@ -41,8 +64,8 @@ typedef struct {
     const void     *panel;
     const float    *bias;
     ptrdiff_t       bias_stride;
-    const float    *scale, *shift;  /* both or NULL */
-    const float    *term;           /* NULL: none   */
+    CornuFinish     finish;
+    const float    *term;           /* NULL: none */
     void           *y;
     ptrdiff_t       y_stride;
     const ptrdiff_t *y_rows;        /* NULL, or in place of m y_stride, where registers for tiles
@@ -55,14 +78,14 @@ typedef struct {
                                        operands that they share are read once */
     bool            x_far;          /* where registers for tiles are: x is not near and need not
                                        be, as the panel is, which it would displace */
-    bool            relu, narrow;   /* narrow: y is bf16, rounded to nearest even; subnormal
-                                       numbers become zero where instructions for bf16 round */
+    bool            narrow;         /* y is bf16, rounded to nearest even; subnormal numbers become
+                                       zero where instructions for bf16 round */
 } CornuTile;
 
 /*
  * A tile on `panels` panels at once, 2 to CORNU_MOST_PANELS of two vectors each: one or two rows by
  * one panel are too few sums to keep the multiply-add units busy, each of which waits for its last
- * term. The same sums, without scale, shift, term and activation, in f32. rows is at most
+ * term. The same sums, not finished, in f32. rows is at most
  * panels_rows. Panels, their biases and results are so many elements apart.
  */
 enum { CORNU_MOST_PANELS = 4 };
@@ -77,7 +100,7 @@ typedef struct {
  * The largest of windows of two by two rows, the first of equal ones, or the first NaN, without a
  * map of all rows in memory:
  *
- *     y[w, n] = activation(bias[n] + max over i, j of z[i, j, w, n])
+ *     y[w, n] = relu(bias[n] + max over i, j of z[i, j, w, n]), the relu if `finish` has one
  *     index[w, n] = 2 i + j of that one, y_stride elements between windows
  *     z[i, j, w, n] = sum over runs, k of x[i x_row + (2 w + j) x_stride + offset + k] panel[k, n]
  *
@@ -145,17 +168,15 @@ typedef struct {
                                        transposed */
 } CornuFewRows;
 
-/* y = y + bias, y = y scale, y = y + shift, y = y + term, each rounded, then max(y, 0) if `relu`
- * and min(y, bound) unless that is 0; bias, scale, shift and term NULL: none. Rows are `stride`,
- * those of the term term_stride elements apart. */
+/* y = y + bias, rounded, then finished; bias and term NULL: none. Rows are `stride`, those of the
+ * term term_stride elements apart. */
 typedef struct {
     float       *y;
     int64_t      rows, columns;
     ptrdiff_t    stride, term_stride;
-    const float *bias, *scale, *shift, *term;
-    bool         relu;
-    float        bound;
-} CornuFinish;
+    const float *bias, *term;
+    CornuFinish  finish;
+} CornuFinishRows;
 
 typedef struct {
     int    lanes, tile_rows, panels_rows, most_windows, outer_rows, gather_rows;
@@ -174,7 +195,7 @@ typedef struct {
      * each other: columns of `from`, whose rows are `step` elements apart, in turn. NULL: none. */
     void (*pack_tiles)(void *panels, int64_t width, int64_t tiles, ptrdiff_t apart, int64_t count,
                        const void *from, ptrdiff_t step);
-    void (*finish)(const CornuFinish *finish);      /* NULL where gate is */
+    void (*finish)(const CornuFinishRows *rows);    /* NULL where gate is */
     /* y where 0 < gate < bound, else y times 0; NULL: none. */
     void (*gate)(const float *gate, float bound, int64_t count, float *y);
     /* Multiply-adds on registers alone, the limit of all products: makes steps * limit_flops

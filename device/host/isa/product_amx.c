@@ -15,6 +15,7 @@
  *     TILELOADD, TDPBF16PS.
  * Gain, Xeon (family 6, model 207), two threads: 17 times the multiply-adds of f32 in registers.
  */
+#include "finish.h"
 #include "lanes.h"
 #include "product.h"
 
@@ -248,18 +249,15 @@ INLINE void finish_columns(const CornuTile *tile, const float *sums, int width, 
                            bool rectified, bool more)
 {
     const ptrdiff_t *rows = tile->y_rows, stride = tile->y_stride;
-    const float     *scale = more ? tile->scale : NULL, *term = more ? tile->term : NULL;
-    const Lanes      none = { 0 }, scales = scale ? load(scale + n) : none;
-    const Lanes      shifts = scale ? load(tile->shift + n) : none;
+    const float     *term = tile->term;
     const int        row_count = tile->rows, count = tile->columns - n;
     char            *y = (char *)tile->y + n * (narrow ? (int)sizeof(uint16_t) : (int)sizeof *sums);
     for (int m = 0; m < row_count; m++) {
         const ptrdiff_t row = rows ? rows[m] : m * stride;
         Lanes           sum = load(sums + m * width + n);
         if (row < 0) continue;
-        if (scale) sum = unfused(sum * scales) + shifts;
-        if (term) sum += load_first(term + row + n, count);
-        if (rectified) sum = relu(sum);
+        if (more) finish_rows(&tile->finish, n, count, term ? term + row + n : NULL, 0, 1, 1, &sum);
+        else if (rectified) sum = relu(sum);
         if (narrow) store_narrow((uint16_t *)(void *)y + row, sum, count);
         else store_some((float *)(void *)y + row, sum, count);
     }
@@ -286,27 +284,28 @@ INLINE void finish_pairs(const CornuTile *tile, const float *sums, bool rectifie
 
 static void finish(const CornuTile *tile, const float *sums, int width)
 {
-    const bool more = tile->scale || tile->term;
+    const CornuFinish *f = &tile->finish;
+    const bool         more = f->scale || f->shift || f->slope || f->bound > 0.0f || tile->term;
 #if defined(__AVX512BF16__)
     if (tile->narrow && !more && tile->vectors == 2) {
-        if (tile->relu) finish_pairs(tile, sums, true);
+        if (f->relu) finish_pairs(tile, sums, true);
         else finish_pairs(tile, sums, false);
         return;
     }
 #endif
     for (int n = 0; n < tile->columns; n += LANES)
-        if (tile->narrow && !more && tile->relu)
+        if (tile->narrow && !more && f->relu)
             finish_columns(tile, sums, width, n, true, true, false);
         else if (tile->narrow && !more)
             finish_columns(tile, sums, width, n, true, false, false);
         else
-            finish_columns(tile, sums, width, n, tile->narrow, tile->relu, more);
+            finish_columns(tile, sums, width, n, tile->narrow, f->relu, more);
 }
 
 static void tile(const CornuTile *tile)
 {
     const int  width = tile->vectors * SIDE;
-    const bool plain = !tile->narrow && !tile->relu && !tile->scale && !tile->term &&
+    const bool plain = !tile->narrow && cornu__finish_is_empty(&tile->finish) && !tile->term &&
                        !tile->y_rows;
     const bool whole = plain && tile->columns == width;
     _Alignas(REGISTER_ROW) Rest  rest;   /* rows that cross lines of the cache load slowly */

@@ -24,11 +24,20 @@
  *     selected(table, at)         the elements of a vector of operands with these numbers
  *     NEXT_SELECTION              from the number of an element to that in the next row
  */
+#include "../../inference_internal.h"
+#include "finish.h"
 #include "lanes.h"
 #include "product.h"
-#include "window.h"
 
-enum { TILE_SUMS = TILE_ROWS * TILE_VECTORS };
+/* Whether registers are stored in part by a mask, which tiles unroll. */
+enum {
+    TILE_SUMS = TILE_ROWS * TILE_VECTORS,
+#if defined(__AVX512F__)
+    MASKED = 1
+#else
+    MASKED = 0
+#endif
+};
 
 /* Of a tile of `rows` by `vectors` registers, in that order. */
 typedef Lanes Sums[TILE_SUMS];
@@ -97,55 +106,43 @@ INLINE void tile_run(int rows, int vectors, int each, const CornuTile *tile, ptr
                   LOW, sum);
 }
 
-/* Rows of the term that end within a register are read as far as they go. */
-INLINE void tile_add(int rows, int vectors, const CornuTile *tile, Sums sum)
+/* Finishes and stores sums that cannot be stored straight from registers: bf16, and rows that end
+ * within a register. `sum` has whole registers, `vectors` of them a row, which it changes. */
+static void tile_fit(const CornuTile *tile, int vectors, Lanes *sum)
 {
-    const bool whole = tile->columns == vectors * LANES;
-    UNROLL for (int i = 0; i < rows * vectors; i++) {
-        const float *term = tile->term + i / vectors * tile->y_stride + i % vectors * LANES;
-        sum[i] += whole ? load(term) : load_first(term, tile->columns - i % vectors * LANES);
-    }
-}
-
-/* Stores sums that cannot be stored straight from registers: bf16, and rows that end within a
- * register. `from` has `width` columns, whole registers. */
-static void tile_fit(const CornuTile *tile, const float *from, int width)
-{
-    for (int m = 0; m < tile->rows; m++, from += width) {
-        if (tile->narrow) {
-            uint16_t *y = (uint16_t *)tile->y + m * tile->y_stride;
-            for (int n = 0; n < width; n += LANES)
-                store_narrow(y + n, load(from + n), tile->columns - n);
-        } else {
-            float *y = (float *)tile->y + m * tile->y_stride;
-            for (int n = 0; n < tile->columns; n++) y[n] = from[n];
-        }
+    for (int i = 0; i < tile->rows * vectors; i++) {
+        const int64_t   n = i % vectors * LANES, count = tile->columns - n;
+        const ptrdiff_t to = i / vectors * tile->y_stride + n;
+        finish_rows(&tile->finish, n, count, tile->term ? tile->term + to : NULL, 0, 1, 1, &sum[i]);
+        if (tile->narrow) store_narrow((uint16_t *)tile->y + to, sum[i], count);
+        else store_some((float *)tile->y + to, sum[i], count);
     }
 }
 
 INLINE void tile_store(int rows, int vectors, const CornuTile *tile, Sums sum)
 {
-    const int  width = vectors * LANES;
-    const bool whole = tile->columns == width;
-    if (tile->scale)
-        UNROLL for (int i = 0; i < rows * vectors; i++)
-            sum[i] = unfused(sum[i] * load(tile->scale + i % vectors * LANES)) +
-                     load(tile->shift + i % vectors * LANES);
-    if (tile->term) tile_add(rows, vectors, tile, sum);
-    if (tile->relu)
-        UNROLL for (int i = 0; i < rows * vectors; i++) sum[i] = relu(sum[i]);
-    if (whole && tile->narrow) {
-        uint16_t *to = tile->y;
-        UNROLL for (int i = 0; i < rows * vectors; i++)
-            store_all_narrow(to + i / vectors * tile->y_stride + i % vectors * LANES, sum[i]);
+    const bool whole = tile->columns == vectors * LANES;
+    if (!whole && (!MASKED || tile->narrow)) {
+        Sums fitted;
+        UNROLL for (int i = 0; i < rows * vectors; i++) fitted[i] = sum[i];
+        tile_fit(tile, vectors, fitted);
         return;
     }
-    float           fitted[TILE_SUMS * LANES];
-    float          *to = whole ? tile->y : fitted;
-    const ptrdiff_t stride = whole ? tile->y_stride : width;
-    UNROLL for (int i = 0; i < rows * vectors; i++)
-        store(to + i / vectors * stride + i % vectors * LANES, sum[i]);
-    if (!whole) tile_fit(tile, fitted, width);
+    UNROLL for (int v = 0; v < vectors; v++)
+        finish_rows(&tile->finish, v * LANES, MASKED ? tile->columns - v * LANES : LANES,
+                    tile->term ? tile->term + v * LANES : NULL, tile->y_stride, rows, vectors,
+                    sum + v);
+    if (tile->narrow)
+        UNROLL for (int i = 0; i < rows * vectors; i++)
+            store_all_narrow((uint16_t *)tile->y + i / vectors * tile->y_stride +
+                             i % vectors * LANES, sum[i]);
+    else if (whole)
+        UNROLL for (int i = 0; i < rows * vectors; i++)
+            store((float *)tile->y + i / vectors * tile->y_stride + i % vectors * LANES, sum[i]);
+    else
+        UNROLL for (int i = 0; i < rows * vectors; i++)
+            store_some((float *)tile->y + i / vectors * tile->y_stride + i % vectors * LANES,
+                       sum[i], tile->columns - i % vectors * LANES);
 }
 
 INLINE void tile_of(int rows, int vectors, const CornuTile *tile)
@@ -269,7 +266,7 @@ INLINE void windows_store(int windows, int vectors, bool rounds, const CornuWind
             else window_take(value, tap, &most, &at);
         }
         most += load(pooled->tile.bias + i % vectors * LANES);
-        if (pooled->tile.relu) most = relu(most);
+        if (pooled->tile.finish.relu) most = relu(most);
         best[i] = most;
         where[i] = (Bits)at;
     }
@@ -310,7 +307,7 @@ INLINE void windows_store_pairs(int windows, const CornuWindows *pooled, const S
         }
         UNROLL for (int p = 0; p < 2; p++) {
             most[p] += bias[p];
-            if (tile->relu) most[p] = relu(most[p]);
+            if (tile->finish.relu) most[p] = relu(most[p]);
         }
         const __m512i y = (__m512i)_mm512_cvtne2ps_pbh((__m512)most[1], (__m512)most[0]);
         _mm512_storeu_si512((uint16_t *)tile->y + w * tile->y_stride,
@@ -527,16 +524,21 @@ INLINE void select_rows(int vectors, const CornuOuter *outer)
 enum { SELECTS = 0 };
 #endif
 
+/* What gradients of filters alone ask for; whether it was that. */
+INLINE bool outer_of_filter(const CornuOuter *outer)
+{
+    if (outer->selection && outer->vectors == 1) select_rows(1, outer);
+    else if (outer->selection) select_rows(2, outer);
+    else if (outer->offsets && outer->vectors == 1) gather_rows(1, outer);
+    else if (outer->offsets) gather_rows(2, outer);
+    else return false;
+    return true;
+}
+
 static void outer(const CornuOuter *outer)
 {
-    if (outer->selection) {
-        if (outer->vectors == 1) select_rows(1, outer);
-        else select_rows(2, outer);
-        return;
-    }
-    if (outer->offsets && outer->vectors == 1) gather_rows(1, outer);
-    else if (outer->offsets) gather_rows(2, outer);
-    else if (outer->vectors == 1) outer_rows(1, outer);
+    if (CORNU__FULL(outer_of_filter(outer), false)) return;
+    if (outer->vectors == 1) outer_rows(1, outer);
     else outer_rows(2, outer);
 }
 

@@ -29,7 +29,7 @@
  *     Accuracy of Winograd Convolution for Deep Neural Networks", 2020.
  * Gain: part of conv2d_winograd.c's and conv2d_filter_winograd.c's.
  */
-#include "window.h"
+#include "finish.h"
 #include "winograd.h"
 
 enum { FOUR = 4, SIX = 6, MOST_OUT = 4, WINDOW = 2 };
@@ -201,9 +201,8 @@ INLINE void outputs(int in, int out, const float *m, ptrdiff_t part, int64_t cha
         for (int k = 0; k < out * out; k++) {
             Lanes y = sums[k] + load(o->bias + f);
             if (!o->y[k]) continue;
-            if (o->scale) y = unfused(y * load(o->scale + f)) + load(o->shift + f);
-            if (o->term[k]) y += load_some(o->term[k] + f, channels - f);
-            if (o->relu) y = relu(y);
+            finish_rows(&o->finish, f, channels - f, o->term[k] ? o->term[k] + f : NULL, 0, 1, 1,
+                        &y);
             if (f + LANES <= channels) store(o->y[k] + f, y);
             else store_some(o->y[k] + f, y, channels - f);
         }
@@ -225,7 +224,7 @@ INLINE void windows(int in, int out, const float *m, ptrdiff_t part, int64_t cha
             UNROLL for (int tap = 1; tap < WINDOW * WINDOW; tap++)
                 window_take(window[tap / WINDOW * out + tap % WINDOW], tap, &most, &at);
             most += load(w->bias + f);
-            if (w->relu) most = relu(most);
+            finish_rows(&w->finish, f, channels - f, NULL, 0, 1, 1, &most);
             store_some(w->y[k] + f, most, channels - f);
             store_bytes_some(w->index[k] + f, (Bits)at, (int)(channels - f));
         }

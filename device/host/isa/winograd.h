@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "../machine/isa.h"
+#include "product.h"
 
 /* The largest of all kinds. */
 enum {
@@ -15,26 +16,24 @@ enum {
     CORNU_WINOGRAD_WINDOWS = CORNU_WINOGRAD_OUTPUTS / 4, CORNU_WINOGRAD_KINDS = 3
 };
 
-/* What becomes of the outputs of a tile, row by row: y = sum + bias, y = y scale + shift,
- * y = y + term, then max(y, 0) if `relu`. Vectors have whole registers; scale and shift are both
- * there or NULL. Bit k of `zero`: the sum of output k is zero, whatever rounding left. */
+/* What becomes of the outputs of a tile, row by row: y = sum + bias, then finished, with a term or
+ * NULL. The bias has whole registers. Bit k of `zero`: the sum of output k is zero, whatever rounding left. */
 typedef struct {
     uint32_t     zero;
     float       *y[CORNU_WINOGRAD_OUTPUTS];      /* NULL: not stored */
     const float *term[CORNU_WINOGRAD_OUTPUTS];   /* NULL: none       */
-    const float *bias, *scale, *shift;
-    bool         relu;
+    const float *bias;
+    CornuFinish  finish;
 } CornuWinogradOutputs;
 
 /* The outputs of a tile as windows of two by two, row by row: the largest of each, the first of
- * equal ones, or the first NaN; y = that + bias, then max(y, 0) if `relu`; index is its number,
- * 2 i + j. */
+ * equal ones, or the first NaN; y = that + bias, then finished; index is its number, 2 i + j. */
 typedef struct {
     uint32_t     zero;                        /* of outputs       */
     float       *y[CORNU_WINOGRAD_WINDOWS];   /* NULL: not stored */
     uint8_t     *index[CORNU_WINOGRAD_WINDOWS];
     const float *bias;
-    bool         relu;
+    CornuFinish  finish;
 } CornuWinogradWindows;
 
 /* A tile of out x out outputs of taps x taps is computed from in x in elements of the input, by as

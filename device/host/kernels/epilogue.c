@@ -34,27 +34,36 @@ static void activate(const CornuEpilogue *epilogue, float *y, int64_t count)
     }
 }
 
+static bool is_relu(CornuOpId activation)
+{
+    return activation == CORNU_OP_RELU || activation == CORNU_OP_BOUNDED_RELU;
+}
+
+CornuFinish cornu__epilogue_finish(const CornuEpilogue *e)
+{
+    const bool bounded = e->activation == CORNU_OP_BOUNDED_RELU;
+    return (CornuFinish){ e->scale, e->shift, e->slope,
+                          bounded ? (float)e->attributes.bound.bound : 0.0f,
+                          is_relu(e->activation) };
+}
+
 CornuEpilogue cornu__epilogue_after_tiles(const CornuEpilogue *e)
 {
-    const bool relu = e->activation == CORNU_OP_RELU;
-    return (CornuEpilogue){ .activation = relu ? CORNU_OP_COUNT : e->activation,
+    return (CornuEpilogue){ .activation = is_relu(e->activation) ? CORNU_OP_COUNT : e->activation,
                             .attributes = e->attributes };
 }
 
 void cornu__epilogue_apply(const CornuEpilogue *e, const CornuEpilogueRows *rows)
 {
-    const int64_t     column = rows->first % rows->width;
-    const bool        bounded = e->activation == CORNU_OP_BOUNDED_RELU;
-    const CornuFinish finish = {
+    const int64_t         column = rows->first % rows->width;
+    const CornuFinish     finish = cornu__epilogue_finish(e);
+    const CornuFinishRows all = {
         .y = rows->y, .rows = rows->rows, .columns = rows->columns, .stride = rows->stride,
         .term_stride = rows->width, .bias = e->bias ? (const float *)e->bias + column : NULL,
-        .scale = e->scale ? e->scale + column : NULL, .shift = e->shift ? e->shift + column : NULL,
         .term = e->term ? e->term + rows->first : NULL,
-        .relu = e->activation == CORNU_OP_RELU || bounded,
-        .bound = bounded ? (float)e->attributes.bound.bound : 0.0f,
+        .finish = cornu__finish_from(&finish, column),
     };
-    if (finish.bias || finish.scale || finish.shift || finish.term || finish.relu)
-        cornu__products()->finish(&finish);
+    if (all.bias || all.term || !cornu__finish_is_empty(&finish)) cornu__products()->finish(&all);
     if (finish.relu || e->activation == CORNU_OP_COUNT) return;
     if (rows->columns == rows->stride) {
         activate(e, rows->y, rows->rows * rows->columns);

@@ -16,25 +16,28 @@
 #include "../../device.h"
 #include "../../ops/rules.h"
 #include "../machine/threads.h"
+#include "../isa/product.h"
 #include "scratch.h"
 
 /* What an epilogue reads. */
 typedef enum {
     CORNU_EPILOGUE_BIAS, CORNU_EPILOGUE_SCALE, CORNU_EPILOGUE_SHIFT, CORNU_EPILOGUE_TERM,
-    CORNU_EPILOGUE_GATE, CORNU_EPILOGUE_OPERANDS
+    CORNU_EPILOGUE_SLOPE, CORNU_EPILOGUE_GATE, CORNU_EPILOGUE_OPERANDS
 } CornuEpilogueOperand;
 
 /*
  * The epilogue of a product, applied to the result before it leaves the registers or the cache:
  *     y = activation((y + bias) scale + shift + term) slope(gate), each part optional, bias, scale
  * and shift along the last axis. Scale and shift are those of a batch normalization that predicts,
- * the term what a residual connection adds. Gates are results of a relu: after a gradient the last
+ * the term what a residual connection adds; or in place of an activation a slope along the last axis,
+ * by which what is below 0 is multiplied. Gates are results of a relu: after a gradient the last
  * factor is the slope of that activation.
  */
 typedef struct {
     const void      *bias;         /* of the result's dtype; NULL: none */
     const float     *scale, *shift;   /* NULL: none; these and the term only where y is f32 */
     const float     *term;         /* of the result's shape; NULL: none */
+    const float     *slope;        /* NULL: none; only where y is f32, and not with an activation */
     const void      *gate;         /* of its dtype and shape; NULL: none */
     float            gate_bound;   /* the slope is 1 where 0 < gate < gate_bound, else 0; 0: none */
     CornuOpId        activation;   /* CORNU_OP_COUNT: none; else RELU, BOUNDED_RELU, ELU, TANH,
@@ -50,11 +53,13 @@ typedef struct {
     int64_t first, width;
 } CornuEpilogueRows;
 
+/* What of an epilogue registers take (isa/product.h). */
+CornuFinish cornu__epilogue_finish(const CornuEpilogue *epilogue);
+
 /* Applies an epilogue, without gate. */
 void cornu__epilogue_apply(const CornuEpilogue *epilogue, const CornuEpilogueRows *rows);
 
-/* What is left of an epilogue, without gate, once tiles (isa/product.h) have applied what they can:
- * an activation other than relu, or nothing. */
+/* What is left of an epilogue, without gate, once that is applied: another activation or nothing. */
 CornuEpilogue cornu__epilogue_after_tiles(const CornuEpilogue *epilogue);
 
 /* Multiplies by slope(gate) `count` elements at y, the first of which is element `first` of the

@@ -401,11 +401,10 @@ static void multiply_panel(const CornuMatmul *p, const Common *s, CornuTile *til
 /* What is left of a tile's sums, which several panels at once have not made. */
 static void finish_panels(const CornuTile *tile, const CornuMatmul *p, int64_t columns)
 {
-    if (!tile->scale && !tile->term && !tile->relu) return;
-    p->products->finish(&(CornuFinish){
+    if (cornu__finish_is_empty(&tile->finish) && !tile->term) return;
+    p->products->finish(&(CornuFinishRows){
         .y = tile->y, .rows = tile->rows, .columns = columns, .stride = tile->y_stride,
-        .term_stride = tile->y_stride, .scale = tile->scale, .shift = tile->shift,
-        .term = tile->term, .relu = tile->relu });
+        .term_stride = tile->y_stride, .term = tile->term, .finish = tile->finish });
 }
 
 /* All rows of a block, which are few, by as many panels from column `first` on as there are, since
@@ -438,9 +437,8 @@ static int64_t multiply_panels(const CornuMatmul *p, const Common *s, const Corn
 
 static void multiply_stretch(const CornuMatmul *p, const Common *s)
 {
-    const CornuBlock    *b = &s->now.b;
-    const CornuEpilogue *epilogue = p->call->epilogue;
-    CornuRun             runs[CORNU_MOST_PASSES];
+    const CornuBlock *b = &s->now.b;
+    CornuRun          runs[CORNU_MOST_PASSES];
     for (int pass = 0; pass < p->how.passes; pass++)
         runs[pass] = (CornuRun){ p->how.pass[pass][0] * p->x_part,
                                  p->how.pass[pass][1] * s->depth + s->row, s->now.count };
@@ -450,16 +448,12 @@ static void multiply_stretch(const CornuMatmul *p, const Common *s)
                         .y_stride = s->last ? p->e.n : s->stride,
                         .ahead = requests(p, b) ? &ahead : NULL,
                         .in_turns = p->in_turns, .x_far = p->square,
-                        .relu = s->last && epilogue->activation == CORNU_OP_RELU,
                         .narrow = s->last && p->call->out_type->dtype == CORNU_BF16 };
     for (int64_t first = b->first, width; first < b->end; first += width) {
         width = cornu__panel_width(p, first);
         tile.panel = s->panels +
                      (first - b->first) * panel_depth(p, s) * (int64_t)p->products->size;
-        if (p->scales && s->last) {
-            tile.scale = p->bias + p->padded + first;
-            tile.shift = tile.scale + p->padded;
-        }
+        if (s->last) tile.finish = cornu__finish_from(&p->finish, first);
         const int64_t columns = multiply_panels(p, s, &tile, first);
         if (columns > 0) {
             width = columns;
@@ -540,7 +534,7 @@ static CornuStatus matmul(const CornuKernelCall *call)
                                     cornu__matmul_packs_itself(&q) };
     cornu__matmul_lay_out(&p, &q, &(CornuScratch){ .memory = call->scratch });
     cornu__biases(call->epilogue, call->out_type->dtype, p.e.n, p.padded, p.bias);
-    p.scales = cornu__scales(call->epilogue, p.e.n, p.padded, p.bias + p.padded);
+    p.finish = cornu__padded_finish(call->epilogue, p.e.n, p.padded, p.bias + p.padded);
     if (p.made_row) {
         cornu__threads_run(call->threads, (p.e.a_batch ? p.e.batch : 1) *
                            ceil_divide(p.e.m, MADE_ROWS), make_rows, &p);

@@ -383,7 +383,7 @@ void cornu__matmul_lay_out(CornuMatmul *p, const CornuQuery *q, CornuScratch *sc
               ceil_multiple(p->stretch, p->products->depth);
     p->x_bytes = (int64_t)cornu__aligned(parts * (size_t)p->x_part * p->products->size);
     p->row_bytes = (int64_t)cornu__aligned((size_t)p->row_bytes);
-    p->bias = cornu__take_floats(scratch, 3 * p->padded);
+    p->bias = cornu__take_floats(scratch, (1 + CORNU_FINISH_COLUMNS) * p->padded);
     cornu__take_line(scratch);
     p->made = cornu__take(scratch, made_bytes(p, q->op));
     p->panel = cornu__take(scratch, threads * (size_t)p->panel_bytes);

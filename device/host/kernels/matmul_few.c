@@ -75,7 +75,8 @@ static void multiply(void *context, int64_t block, int thread)
     const float  *a = (const float *)p->call->in[0] + matrix * p->e.a_batch;
     const float  *b = (const float *)p->call->in[1] + matrix * p->e.b_batch;
     float        *y = (float *)p->call->out[0] + matrix * p->e.m * p->e.n + n;
-    const bool    plain = !epilogue->scale && !epilogue->shift && !epilogue->term;
+    const bool    plain = !epilogue->scale && !epilogue->shift && !epilogue->term &&
+                          !epilogue->slope;
     const bool    relu = plain && epilogue->activation == CORNU_OP_RELU;
     for (int64_t k = 0; k == 0 || k < p->e.k; k += larger(1, p->stretch)) {
         const int64_t first = k * p->e.b_row + n * p->e.b_column;

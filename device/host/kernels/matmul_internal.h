@@ -34,8 +34,8 @@ typedef struct {
     int64_t  row_blocks, column_blocks, panels;
     const void *a;
     const char *packed;              /* b */
-    float   *bias;                   /* with scales and shifts after it */
-    bool     scales;
+    float   *bias;                   /* and after it what finish has of columns */
+    CornuFinish finish;
     char    *panel;                  /* of b, if packed here, per thread       */
     char    *x;                      /* rows of a block, all parts, per thread */
     int64_t  made_row;               /* elements between rows of a as it is made before all blocks,

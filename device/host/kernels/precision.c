@@ -144,12 +144,20 @@ void cornu__biases(const CornuEpilogue *epilogue, CornuDtype dtype, int64_t coun
     for (int64_t n = used; n < padded; n++) to[n] = 0.0f;
 }
 
-bool cornu__scales(const CornuEpilogue *epilogue, int64_t count, int64_t padded, float *to)
+static const float *padded_columns(const float *from, int64_t count, int64_t padded, float *to)
 {
-    const float *scale = epilogue->scale, *shift = epilogue->shift;
-    for (int64_t n = 0; n < padded && (scale || shift); n++) {
-        to[n] = scale && n < count ? scale[n] : 1.0f;
-        to[padded + n] = shift && n < count ? shift[n] : -0.0f;   /* x + -0 is x, even of -0 */
-    }
-    return scale || shift;
+    if (!from || count == padded) return from;
+    memcpy(to, from, (size_t)count * sizeof *to);
+    memset(to + count, 0, (size_t)(padded - count) * sizeof *to);
+    return to;
+}
+
+CornuFinish cornu__padded_finish(const CornuEpilogue *epilogue, int64_t count, int64_t padded,
+                                 float *to)
+{
+    CornuFinish finish = cornu__epilogue_finish(epilogue);
+    finish.scale = padded_columns(finish.scale, count, padded, to);
+    finish.shift = padded_columns(finish.shift, count, padded, to + padded);
+    finish.slope = padded_columns(finish.slope, count, padded, to + 2 * padded);
+    return finish;
 }

@@ -85,8 +85,10 @@ static inline const void *cornu__in_memory(const CornuMultiplication *m, const v
 void cornu__biases(const CornuEpilogue *epilogue, CornuDtype dtype, int64_t count, int64_t padded,
                    float *to);
 
-/* Scales, and after them shifts, as many; those that change nothing where there are none. False if
- * the epilogue has neither: then nothing is written. */
-bool cornu__scales(const CornuEpilogue *epilogue, int64_t count, int64_t padded, float *to);
+/* What tiles take of the epilogue, whose `count` columns are padded, in memory of
+ * CORNU_FINISH_COLUMNS times as many floats at `to`. */
+enum { CORNU_FINISH_COLUMNS = 3 };
+CornuFinish cornu__padded_finish(const CornuEpilogue *epilogue, int64_t count, int64_t padded,
+                                 float *to);
 
 #endif

@@ -32,6 +32,7 @@ static CornuStatus run_step(const CornuPlan *plan, const CornuPlanStep *step,
         epilogue.scale = epilogue_operand(step, in, CORNU_EPILOGUE_SCALE);
         epilogue.shift = epilogue_operand(step, in, CORNU_EPILOGUE_SHIFT);
         epilogue.term = epilogue_operand(step, in, CORNU_EPILOGUE_TERM);
+        epilogue.slope = epilogue_operand(step, in, CORNU_EPILOGUE_SLOPE);
         epilogue.gate = epilogue_operand(step, in, CORNU_EPILOGUE_GATE);
         return step->kernel->run(&(CornuKernelCall){
             .op = call, .out_type = out_type, .in = in, .out = out, .epilogue = &epilogue,

@@ -15,7 +15,7 @@ static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
 }
 
 static const char *const epilogue_names[CORNU_EPILOGUE_OPERANDS] = {
-    "bias", "scale", "shift", "add", "step + multiply",
+    "bias", "scale", "shift", "add", "slope", "step + multiply",
 };
 
 int cornu__plan_declined(const CornuPlan *plan, const CornuPlanStep *step, CornuDeclined *to)

@@ -148,7 +148,7 @@ static void lay_out(CornuDirect *c, const CornuQuery *q, CornuScratch *scratch)
     c->unpool_scratch = cornu__take_floats(scratch, threads * c->unpool_count);
     cornu__take_line(scratch);
     c->zeros = cornu__take_floats(scratch, c->padded);
-    c->bias = cornu__take_floats(scratch, 3 * c->padded);
+    c->bias = cornu__take_floats(scratch, (1 + CORNU_FINISH_COLUMNS) * c->padded);
     c->runs = cornu__take(scratch, (size_t)(threads * c->taps * c->how.passes) * sizeof *c->runs);
     void *met = cornu__take(scratch, cornu__walk_size(&c->walk));
     if (met) cornu__walk_start(&c->walk, met);
@@ -289,10 +289,7 @@ static void use_panel(const CornuDirect *c, CornuTile *tile, int64_t first, cons
     const int64_t columns = cornu__direct_panel_width(c, first);
     tile->panel = c->panels + cornu__direct_panel_offset(c, first);
     tile->bias = bias + first;
-    if (c->scales) {
-        tile->scale = c->bias + c->padded + first;
-        tile->shift = tile->scale + c->padded;
-    }
+    if (!c->pools) tile->finish = cornu__finish_from(&c->finish, first);
     tile->vectors = (int)(columns / c->products->lanes);
     tile->columns = (int)smaller(columns, c->walk.out_channels - first);
 }
@@ -426,8 +423,8 @@ static void convolve_windows(const CornuDirect *c, const Band *band, float *narr
     const bool    wide = bf16 && !relu && rest.activation != CORNU_OP_COUNT;
     const int64_t size = bf16 && !wide ? sizeof(uint16_t) : sizeof(float);
     const int64_t tiles = ceil_divide(columns, c->products->most_windows);
-    CornuWindows  windows = { .tile = { .runs = band->runs, .relu = relu, .narrow = bf16 && !wide,
-                                        .x_stride = x_step(c), .y_stride = F },
+    CornuWindows  windows = { .tile = { .runs = band->runs, .finish.relu = relu,
+                                        .narrow = bf16 && !wide, .x_stride = x_step(c), .y_stride = F },
                               .rounds = bf16,
                               .x_row = c->gather ? 2 * gathered_row(c)
                                      : c->walk.axis[0].stride * c->walk.axis[1].in *
@@ -503,8 +500,7 @@ static void convolve(void *context, int64_t block, int thread)
         .pairs = (uint32_t *)(void *)(c->x + thread * c->x_bytes + c->x_bytes - c->pairs_bytes),
     };
     if (c->pools) meet_pool(c, slab, &band);
-    CornuTile tile = { .runs = band.runs, .narrow = narrow,
-                       .relu = epilogue->activation == CORNU_OP_RELU };
+    CornuTile tile = { .runs = band.runs, .narrow = narrow };
     band.x = rows_of_x(c, band.b, band.b_end, band.i, band.i_end, thread);
     if (c->pools) {
         band.y = (char *)maps;
@@ -554,7 +550,8 @@ static CornuStatus conv2d(const CornuKernelCall *call)
                           ceil_divide(2 * q.machine.threads, larger(1, c.groups)));
     }
     cornu__biases(call->epilogue, call->out_type->dtype, c.walk.out_channels, c.padded, c.bias);
-    c.scales = cornu__scales(call->epilogue, c.walk.out_channels, c.padded, c.bias + c.padded);
+    c.finish = cornu__padded_finish(call->epilogue, c.walk.out_channels, c.padded,
+                                    c.bias + c.padded);
     memset(c.zeros, 0, (size_t)c.padded * sizeof(float));
     cornu__threads_run(call->threads, c.groups * c.slabs, convolve, &c);
     return unpools ? cornu__unpool_status(&unpool) : CORNU_OK;

@@ -32,8 +32,8 @@ typedef struct {
                                               space for a pair at each, for all parts and
                                               pairs of taps                               */
     const char            *panels;         /* K times parts x padded                 */
-    float                 *zeros, *bias;   /* and after it scales and shifts */
-    bool                   scales;
+    float                 *zeros, *bias;   /* and after it what finish has of columns */
+    CornuFinish            finish;
     CornuRun              *runs;           /* taps times passes of them per thread   */
     bool                   pools, by_row, in_windows;
     CornuPool              pool;           /* after the convolution, if it pools     */

@@ -93,8 +93,9 @@ typedef struct {
     uint16_t              *x;            /* per thread                                     */
     Phase                 *phases;
     const char            *panels;
-    float                 *zeros, *bias; /* and after it scales and shifts                 */
-    bool                   scales, pools;
+    float                 *zeros, *bias; /* and after it what finish has of columns        */
+    CornuFinish            finish;
+    bool                   pools;
     CornuPool              pool;         /* after the convolution, if it pools             */
     char                  *maps;         /* before pooling, per thread, and after them a row
                                             that becomes bf16                              */
@@ -273,7 +274,7 @@ static void lay_out(Padded *c, const CornuQuery *q, CornuScratch *scratch)
     const size_t image = unpools ? cornu__aligned((size_t)c->x_image * sizeof(uint16_t)) : 0;
     c->x = cornu__take(scratch, threads * (size_t)c->x_count * sizeof *c->x);
     c->zeros = cornu__take_floats(scratch, c->padded);
-    c->bias = cornu__take_floats(scratch, 3 * c->padded);
+    c->bias = cornu__take_floats(scratch, (1 + CORNU_FINISH_COLUMNS) * c->padded);
     cornu__take_line(scratch);
     c->maps = cornu__take(scratch, threads * (size_t)(c->map_bytes + c->row_bytes));
     c->unpool_scratch = cornu__take_floats(scratch, q->machine.threads * c->unpool_count);
@@ -544,8 +545,7 @@ static void multiply_all(const Padded *c, CornuTile *tile, const Block *block)
     for (int64_t n = 0; n < c->padded; n += panel_width(c, n)) {
         tile->panel = c->panels + panel_offset(c, n);
         tile->bias = bias + n;
-        tile->scale = c->scales ? c->bias + c->padded + n : NULL;
-        tile->shift = c->scales ? tile->scale + c->padded : NULL;
+        if (!c->pools) tile->finish = cornu__finish_from(&c->finish, n);
         tile->term = block->term ? block->term + n : NULL;
         tile->vectors = (int)(panel_width(c, n) / c->products->lanes);
         tile->columns = (int)smaller(panel_width(c, n), c->columns - n);
@@ -591,7 +591,7 @@ static void make_block(void *context, int64_t index, int thread)
     block.rows = (band + 1) * all / c->bands - block.i;
     const int64_t first = (block.b * height->out + block.i * step) * row;
     const int64_t rows = smaller(height->out, (block.i + block.rows) * step) - block.i * step;
-    CornuTile     tile = { .narrow = narrow, .relu = epilogue->activation == CORNU_OP_RELU };
+    CornuTile     tile = { .narrow = narrow };
     block.x = copy_x(c, block.b, block.i, block.rows, thread);
     block.y = (char *)c->call->out[0] + first * (narrow ? 2 : 4);
     block.term = epilogue->term ? epilogue->term + first : NULL;
@@ -620,12 +620,11 @@ static CornuStatus conv2d(const CornuKernelCall *call)
         c.unpool = &unpool;
     }
     cornu__biases(call->epilogue, call->out_type->dtype, c.walk.out_channels, c.padded, c.bias);
-    c.scales = cornu__scales(call->epilogue, c.walk.out_channels, c.padded, c.bias + c.padded);
+    c.finish = cornu__padded_finish(call->epilogue, c.walk.out_channels, c.padded,
+                                    c.bias + c.padded);
     for (int64_t n = c.walk.out_channels; n < c.columns; n++)
-        for (int i = 0; i < 3; i++) {   /* bias, scale, shift */
-            float *of = c.bias + i * c.padded;
-            if (i == 0 || c.scales) of[n] = of[n - c.walk.out_channels];
-        }
+        for (int i = 0; i < 1 + CORNU_FINISH_COLUMNS; i++)
+            c.bias[i * c.padded + n] = c.bias[i * c.padded + n - c.walk.out_channels];
     memset(c.zeros, 0, (size_t)c.padded * sizeof(float));
     cornu__threads_run(call->threads, c.walk.batch * c.bands, make_block, &c);
     return unpools ? cornu__unpool_status(&unpool) : CORNU_OK;

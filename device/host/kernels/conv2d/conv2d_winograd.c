@@ -81,8 +81,8 @@ typedef struct {
     int64_t                x_image;       /* elements of an image                             */
     size_t                 x_bytes, share;   /* of all images; for each tile                  */
     const float           *panels;
-    float                 *bias;          /* and after it scales and shifts                   */
-    bool                   scales;
+    float                 *bias;          /* and after it what finish has of columns          */
+    CornuFinish            finish;
     float                 *zeros;         /* of a position beside the image, and of biases of M */
     float                 *v, *m;         /* per thread: points, tiles of a block, channels   */
     uint32_t              *zero;          /* and those of their outputs that are zero         */
@@ -225,7 +225,7 @@ static void lay_out(Winograd *w, const CornuQuery *q, CornuScratch *scratch)
     w->m_part = cornu__point_floats(w->each * panel_width(w, 0));
     w->v_count = w->points * w->v_part;
     w->m_count = w->points * w->m_part + rest;
-    w->bias = cornu__take_floats(scratch, 3 * w->out_padded + rest);
+    w->bias = cornu__take_floats(scratch, (1 + CORNU_FINISH_COLUMNS) * w->out_padded + rest);
     cornu__take_line(scratch);
     w->zeros = cornu__take_floats(scratch, larger(w->in_padded, panel_width(w, 0)));
     cornu__take_line(scratch);
@@ -429,11 +429,7 @@ static void finish_some(const Winograd *w, int64_t n, int64_t columns, int64_t f
     const int64_t        out = w->winograd->out;
     CornuPlace           place = cornu__tile_place(&w->x, first);
     CornuWinogradOutputs outputs = { .bias = w->bias + n,
-                                     .relu = epilogue->activation == CORNU_OP_RELU };
-    if (w->scales) {
-        outputs.scale = outputs.bias + w->out_padded;
-        outputs.shift = outputs.scale + w->out_padded;
-    }
+                                     .finish = cornu__finish_from(&w->finish, n) };
     for (int64_t t = 0; t < count; t++, cornu__next_place(&w->x, &place)) {
         const int64_t height = smaller(out, w->out[0] - place.i);
         const int64_t width = smaller(out, w->out[1] - place.j);
@@ -467,7 +463,7 @@ static void pool_windows(const Winograd *w, int64_t n, int64_t first, int64_t co
     const int64_t columns = panel_width(w, n), across = w->winograd->out / WINDOW;
     CornuPlace    place = cornu__tile_place(&w->x, first);
     CornuWinogradWindows windows = { .bias = w->bias + n,
-                                     .relu = w->call->epilogue->activation == CORNU_OP_RELU };
+                                     .finish = cornu__finish_from(&w->finish, n) };
     for (int64_t t = 0; t < count; t++, cornu__next_place(&w->x, &place)) {
         const int64_t height = smaller(across, (w->out[0] - place.i) / WINDOW);
         const int64_t width = smaller(across, (w->out[1] - place.j) / WINDOW);
@@ -551,8 +547,8 @@ static CornuStatus conv2d(const CornuKernelCall *call)
         w.unpool = &unpool;
     }
     cornu__biases(call->epilogue, CORNU_F32, w.walk.out_channels, w.out_padded, w.bias);
-    w.scales = cornu__scales(call->epilogue, w.walk.out_channels, w.out_padded,
-                             w.bias + w.out_padded);
+    w.finish = cornu__padded_finish(call->epilogue, w.walk.out_channels, w.out_padded,
+                                    w.bias + w.out_padded);
     memset(w.zeros, 0, (size_t)larger(w.in_padded, panel_width(&w, 0)) * sizeof(float));
     if (w.count > 0)
         cornu__threads_run(call->threads, w.blocks * w.parts, convolve, &w);

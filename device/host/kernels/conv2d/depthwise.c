@@ -6,9 +6,11 @@
  *
  * Nine multiply-adds for each element read leave nothing to tile for: a register holds channels,
  * and some registers of sums are the next outputs of a row, or the taps of d_filter
- * (isa/depthwise.h). Taps on padding are left out. bf16 is widened an image at a time, in the
- * cache. Where the rows of x that a row of outputs meets exceed the first-level cache, a block
- * makes several rows, some channels after the others.
+ * (isa/depthwise.h). Taps on padding are left out. Where channels are fewer than a register holds
+ * and divide it, neighbouring outputs fill it: their channels are side by side in x and y, and
+ * repeated in the filter. bf16 is widened an image at a time, in the cache. Where the rows of x that
+ * a row of outputs meets exceed the first-level cache, a block makes all rows of some channels after
+ * the others.
  *
  * The input gradient is the same walk over d_y, transposed. For d_filter the batch is cut into
  * chunks; each makes its own sum, and these are added in order.
@@ -30,16 +32,16 @@
 #include "../precision.h"
 
 enum {
-    UNITS = 64,              /* cuts, where the shape allows       */
-    SLAB_ROWS = 8,           /* of a block that takes some channels after the others, */
-    PART_CHANNELS = 64,      /* at least so many of them, or a multiple               */
-    THREAD_SLABS = 2,        /* of a thread then, at least         */
-    SUM_BYTES = 16 << 20     /* of all chunks' sums together       */
+    PART_CHANNELS = 64,      /* of a block that takes some channels after the others, at least,
+                                or a multiple               */
+    THREAD_SLABS = 4,        /* of a thread, where it can be */
+    SUM_BYTES = 16 << 20     /* of all chunks' sums together */
 };
 
-/* Outputs j, j + step, … of each row, which meet the same taps of a row of the filter. */
+/* Outputs j, j + step, … of each row, which meet the same taps of a row of the filter; those side
+ * by side count as one, of so many channels. */
 typedef struct {
-    int64_t j, outputs;
+    int64_t j, outputs, channels;
 } Columns;
 
 typedef struct {
@@ -48,15 +50,19 @@ typedef struct {
     CornuWalk              walk;
     bool                   wide_in, wide_out;   /* f32, not bf16 */
     int64_t                channels, taps, x_image, y_row, y_image, slabs, chunks;
-    int64_t                part, slab_rows;     /* channels at a time; rows of a slab at most */
-    Columns               *columns;             /* at most one for each output of a row */
+    int64_t                part;                /* channels at a time            */
+    int64_t                side;                /* outputs that fill a register, in turn; 1 */
+    Columns               *columns;             /* at most two for each output of a row */
     int64_t                columns_count;
-    CornuDepthwiseRun     *runs;                /* of a slab, per thread   */
-    CornuDepthwiseTap     *tap;                 /* h w of them for each    */
+    CornuDepthwiseRun     *runs;                /* of a row, per thread          */
+    CornuDepthwiseTap     *tap;                 /* h w of them for each          */
     float                 *x, *y;               /* of bf16, per thread: the operands' rows that a
                                                    block reads, and a row of y, or of d_filter all
                                                    of d_y */
-    float                 *filter, *bias, *sums;
+    const float           *filter, *bias;       /* for `side` outputs            */
+    CornuFinish            finish;
+    float                 *repeated;            /* these, where they are not operands */
+    float                 *sums;
 } Depthwise;
 
 static bool is_grad_filter(const CornuOpCall *op)
@@ -76,14 +82,22 @@ static CornuDecline depthwise_declines(const CornuQuery *q)
                         "one filter for each channel");
 }
 
+static void add_columns(Depthwise *d, int64_t j, int64_t outputs, int64_t channels)
+{
+    if (outputs > 0) d->columns[d->columns_count++] = (Columns){ j, outputs, channels };
+}
+
 static void find_columns(Depthwise *d)
 {
     const CornuAxis *width = &d->walk.axis[1];
-    const int64_t    step = cornu__axis_step(width);
+    const int64_t    step = cornu__axis_step(width), C = d->channels, side = d->side;
     d->columns_count = 0;
     for (int64_t phase = 0; phase < smaller(step, width->out); phase++)
-        for (int64_t j = phase; j < width->out; j = width->ends[j])
-            d->columns[d->columns_count++] = (Columns){ j, (width->ends[j] - j) / step };
+        for (int64_t j = phase; j < width->out; j = width->ends[j]) {
+            const int64_t outputs = (width->ends[j] - j) / step, rest = outputs % side;
+            add_columns(d, j, outputs / side, side * C);
+            add_columns(d, j + outputs - rest, rest > 0, rest * C);
+        }
 }
 
 /* How rows and channels are cut: rows alone, or where those of x that meet a row of outputs take
@@ -98,12 +112,15 @@ static void cut(Depthwise *d, const CornuQuery *q, bool by_filter)
                              q->op->id != CORNU_OP_GROUPED_CONV2D;
     const int64_t    most = larger(1, near / each / PART_CHANNELS) * PART_CHANNELS;
     d->part = whole ? d->channels : most;
-    d->slabs = smaller(height->out, ceil_divide(UNITS, batch));
-    if (!whole)
-        d->slabs = smaller(height->out, larger(ceil_divide(height->out, SLAB_ROWS),
-                                               ceil_divide(THREAD_SLABS * q->machine.threads,
-                                                           batch)));
-    d->slab_rows = by_filter ? 1 : ceil_divide(height->out, larger(1, d->slabs));
+    d->slabs = smaller(height->out, ceil_divide(THREAD_SLABS * q->machine.threads, batch));
+}
+
+/* Outputs whose channels are side by side in x and y, and fill a register together. */
+static int64_t outputs_aside(const Depthwise *d)
+{
+    const CornuAxis *width = &d->walk.axis[1];
+    const int64_t    lanes = cornu__products()->lanes, C = d->channels;
+    return width->stride == 1 && C > 0 && C < lanes && lanes % C == 0 ? lanes / C : 1;
 }
 
 /* Sizes, and the parts of the scratch memory. */
@@ -121,13 +138,14 @@ static void lay_out(Depthwise *d, const CornuQuery *q, CornuScratch *scratch)
     d->x_image = height->in * width->in * C;
     d->y_row = width->out * C;
     d->y_image = height->out * d->y_row;
+    d->side = by_filter ? 1 : outputs_aside(d);
     cut(d, q, by_filter);
     d->chunks = smaller(d->walk.batch, SUM_BYTES / (4 * d->taps * C));
     d->chunks = larger(1, d->chunks);
     const int64_t x = d->wide_in ? 0 : d->x_image;
     const int64_t y = by_filter ? (d->wide_in ? 0 : d->y_image) : (d->wide_out ? 0 : d->y_row);
-    d->columns = cornu__take(scratch, (size_t)width->out * sizeof *d->columns);
-    const int64_t runs = threads * d->slab_rows * width->out;
+    d->columns = cornu__take(scratch, 2 * (size_t)width->out * sizeof *d->columns);
+    const int64_t runs = threads * 2 * width->out;
     d->runs = cornu__take(scratch, (size_t)runs * sizeof *d->runs);
     d->tap = cornu__take(scratch, (size_t)(runs * d->taps) * sizeof *d->tap);
     void *met = cornu__take(scratch, cornu__walk_size(&d->walk));
@@ -137,8 +155,9 @@ static void lay_out(Depthwise *d, const CornuQuery *q, CornuScratch *scratch)
     }
     d->x = cornu__take_floats(scratch, threads * x);
     d->y = cornu__take_floats(scratch, threads * y);
-    d->sums = d->filter = cornu__take_floats(scratch, (by_filter ? d->chunks : 1) * d->taps * C);
-    d->bias = cornu__take_floats(scratch, by_filter ? 0 : C);
+    d->sums = cornu__take_floats(scratch, by_filter ? d->chunks * d->taps * C : 0);
+    d->repeated = cornu__take_floats(scratch, by_filter ? 0 : (d->taps + 1 + CORNU_FINISH_COLUMNS) *
+                                                              d->side * C);
 }
 
 static size_t depthwise_scratch(const CornuQuery *q)
@@ -149,29 +168,28 @@ static size_t depthwise_scratch(const CornuQuery *q)
     return scratch.bytes;
 }
 
-/* The outputs of row i in columns k, the run at number `at` of the thread's. */
-static CornuDepthwiseRun run_of(const Depthwise *d, int64_t i, int64_t k, int64_t at, int thread)
+/* The outputs of row i in columns k. */
+static CornuDepthwiseRun run_of(const Depthwise *d, int64_t i, int64_t k, int thread)
 {
     const CornuAxis   *height = &d->walk.axis[0], *width = &d->walk.axis[1];
-    const int64_t      C = d->channels, row = width->in * C, filter_row = width->taps * C;
+    const int64_t      C = d->channels, row = width->in * C, aside = d->side * C;
     const Columns     *columns = &d->columns[k];
     const CornuMet     rows = height->met[i], met = width->met[columns->j];
-    const int64_t      runs = d->slab_rows * width->out;
-    CornuDepthwiseTap *taps = d->tap + (thread * runs + at) * d->taps;
+    CornuDepthwiseTap *taps = d->tap + (thread * 2 * width->out + k) * d->taps;
     CornuDepthwiseRun  run = {
-        .taps = taps, .outputs = columns->outputs, .channels = C,
-        .x_step = (width->transposed ? 1 : width->stride) * C,
-        .y_step = cornu__axis_step(width) * C,
+        .taps = taps, .outputs = columns->outputs, .channels = columns->channels,
+        .x_step = (width->transposed ? 1 : width->stride) * aside,
+        .y_step = cornu__axis_step(width) * aside,
     };
     if (width->row_step * C == run.x_step) run.row_taps = met.count;
     for (int64_t u = 0; u < rows.count; u++) {
         const int64_t from = (rows.row + u * height->row_step) * row;
         const int64_t filter = cornu__axis_tap(height, rows.slot + u * height->slot_step) *
-                               filter_row;
+                               width->taps * aside;
         for (int64_t v = 0; v < met.count; v++)
             taps[run.tap_count++] = (CornuDepthwiseTap){
                 from + (met.row + v * width->row_step) * C,
-                filter + cornu__axis_tap(width, met.slot + v * width->slot_step) * C,
+                filter + cornu__axis_tap(width, met.slot + v * width->slot_step) * aside,
             };
     }
     return run;
@@ -190,33 +208,40 @@ static const float *rows_of(const Depthwise *d, int operand, int64_t image, int6
     return made;
 }
 
-/* What a row meets: its runs, and the channels from c on. */
-typedef struct {
-    const float             *x;
-    const CornuDepthwiseRun *runs;
-    int64_t                  c, channels;
-    int                      thread;
-} Part;
-
-static void convolve_row(const Depthwise *d, int64_t b, int64_t i, const Part *p)
+/* Row i of image b from x, as the thread's runs say, of `channels` channels from c on. */
+static void convolve_row(const Depthwise *d, int64_t b, int64_t i, const float *x, int64_t c,
+                         int64_t channels, int thread)
 {
+    const CornuEpilogue     *epilogue = d->call->epilogue;
+    const CornuDepthwiseRun *runs = d->runs + thread * 2 * d->walk.axis[1].out;
     const int64_t C = d->channels, at = b * d->y_image + i * d->y_row;
-    CornuEpilogue epilogue = *d->call->epilogue;
-    float        *y = d->wide_out ? (float *)d->call->out[0] + at : d->y + p->thread * d->y_row;
-    if (epilogue.bias) epilogue.bias = d->bias;
+    float        *y = d->wide_out ? (float *)d->call->out[0] + at : d->y + thread * d->y_row;
+    CornuDepthwiseOperands o = { .x = x + c, .filter = d->filter + c,
+                                 .bias = d->bias + c,
+                                 .finish = cornu__finish_from(&d->finish, c) };
     for (int64_t k = 0; k < d->columns_count; k++) {
-        CornuDepthwiseRun run = p->runs[k];
-        run.channels = p->channels;
-        d->kernels->convolve(&run, p->x + p->c, d->filter + p->c,
-                             y + d->columns[k].j * C + p->c);
+        const int64_t     to = d->columns[k].j * C + c;
+        CornuDepthwiseRun run = runs[k];
+        if (channels < C) run.channels = channels;
+        o.y = y + to;
+        o.term = epilogue->term ? epilogue->term + at + to : NULL;
+        d->kernels->convolve(&run, &o);
     }
-    cornu__epilogue_apply(&epilogue, &(CornuEpilogueRows){
-        .y = y + p->c, .rows = d->walk.axis[1].out, .columns = p->channels, .stride = C,
-        .first = at + p->c, .width = C });
+    const CornuEpilogue rest = cornu__epilogue_after_tiles(epilogue);
+    if (rest.activation != CORNU_OP_COUNT)
+        cornu__epilogue_apply(&rest, &(CornuEpilogueRows){
+            .y = y + c, .rows = d->walk.axis[1].out, .columns = channels, .stride = C,
+            .width = C });
     void *made = d->wide_out ? (void *)y : (uint16_t *)d->call->out[0] + at;
     if (!d->wide_out) cornu__bf16()->narrow(y, d->y_row, made);
-    if (epilogue.gate)
-        cornu__epilogue_gate(&epilogue, d->call->out_type->dtype, at, d->y_row, made);
+    if (epilogue->gate)
+        cornu__epilogue_gate(epilogue, d->call->out_type->dtype, at, d->y_row, made);
+}
+
+/* The rows from i to i_end whose taps are those of row i, moved. */
+static int64_t rows_alike(const CornuAxis *height, int64_t i, int64_t i_end)
+{
+    return cornu__axis_step(height) > 1 ? 1 : smaller(height->ends[i], i_end) - i;
 }
 
 /* Some rows of one image. */
@@ -225,31 +250,64 @@ static void convolve(void *context, int64_t block, int thread)
     const Depthwise *d = context;
     const CornuAxis *height = &d->walk.axis[0], *width = &d->walk.axis[1];
     const int64_t    b = block / d->slabs, slab = block % d->slabs, C = d->channels;
-    const int64_t    i_begin = slab * height->out / d->slabs;
-    const int64_t    i_end = (slab + 1) * height->out / d->slabs;
+    const int64_t    begin = slab * height->out / d->slabs;
+    const int64_t    end = (slab + 1) * height->out / d->slabs;
+    const int64_t    next = (height->transposed ? 1 : height->stride) * width->in * C;
     int64_t from, to;
-    cornu__rows_met(height, i_begin, i_end, &from, &to);
+    cornu__rows_met(height, begin, end, &from, &to);
     const float *x = rows_of(d, 0, d->x_image, b, width->in * C, from, to,
                              d->x + thread * d->x_image);
-    CornuDepthwiseRun *runs = d->runs + thread * d->slab_rows * width->out;
-    for (int64_t i = i_begin, at = 0; i < i_end; i++)
-        for (int64_t k = 0; k < d->columns_count; k++, at++)
-            runs[at] = run_of(d, i, k, at, thread);
     for (int64_t c = 0; c < C; c += d->part)
-        for (int64_t i = i_begin; i < i_end; i++)
-            convolve_row(d, b, i, &(Part){ x, runs + (i - i_begin) * d->columns_count, c,
-                                           smaller(d->part, C - c), thread });
+        for (int64_t i = begin, alike; i < end; i += alike) {
+            alike = rows_alike(height, i, end);
+            for (int64_t k = 0; k < d->columns_count; k++)
+                d->runs[thread * 2 * width->out + k] = run_of(d, i, k, thread);
+            for (int64_t m = 0; m < alike; m++)
+                convolve_row(d, b, i + m, x + m * next, c, smaller(d->part, C - c), thread);
+        }
+}
+
+/* Of the first of the outputs side by side for the others; returns what follows. */
+static float *repeat(const Depthwise *d, float *first)
+{
+    const int64_t C = d->channels;
+    for (int64_t i = 1; i < d->side; i++) memcpy(first + i * C, first, (size_t)C * sizeof *first);
+    return first + d->side * C;
+}
+
+static const float *repeated(const Depthwise *d, const float *from, float **to)
+{
+    if (!from || d->side == 1) return from;
+    float *made = memcpy(*to, from, (size_t)d->channels * sizeof *from);
+    *to = repeat(d, made);
+    return made;
+}
+
+/* The filter, the bias and what finishes sums, as runs read them. */
+static void find_operands(Depthwise *d)
+{
+    const CornuKernelCall *call = d->call;
+    const int64_t          C = d->channels;
+    float                 *to = d->repeated;
+    d->filter = d->wide_in && d->side == 1 ? call->in[1] : to;
+    for (int64_t t = 0; t < d->taps && d->filter == d->repeated; t++, to = repeat(d, to))
+        if (d->wide_in) memcpy(to, (const float *)call->in[1] + t * C, (size_t)C * sizeof *to);
+        else cornu__bf16()->widen((const uint16_t *)call->in[1] + t * C, C, to);
+    d->bias = to;
+    cornu__biases(call->epilogue, call->out_type->dtype, C, C, to);
+    to = repeat(d, to);
+    d->finish = cornu__epilogue_finish(call->epilogue);
+    d->finish.scale = repeated(d, d->finish.scale, &to);
+    d->finish.shift = repeated(d, d->finish.shift, &to);
+    d->finish.slope = repeated(d, d->finish.slope, &to);
 }
 
 static CornuStatus depthwise(const CornuKernelCall *call)
 {
-    Depthwise          d = { .call = call };
+    Depthwise        d = { .call = call };
     const CornuQuery q = cornu__query_of(call);
     lay_out(&d, &q, &(CornuScratch){ .memory = call->scratch });
-    const int64_t C = d.channels;
-    if (d.wide_in) memcpy(d.filter, call->in[1], (size_t)(d.taps * C) * sizeof(float));
-    else cornu__bf16()->widen(call->in[1], d.taps * C, d.filter);
-    cornu__biases(call->epilogue, call->out_type->dtype, C, C, d.bias);
+    find_operands(&d);
     cornu__threads_run(call->threads, d.walk.batch * d.slabs, convolve, &d);
     return CORNU_OK;
 }
@@ -270,7 +328,7 @@ static void sum_chunk(void *context, int64_t chunk, int thread)
                                  d->y + thread * d->y_image);
         for (int64_t i = 0; i < height->out; i++)
             for (int64_t k = 0; k < d->columns_count; k++) {
-                const CornuDepthwiseRun run = run_of(d, i, k, 0, thread);
+                const CornuDepthwiseRun run = run_of(d, i, k, thread);
                 d->kernels->grad_filter(&run, x, y + i * d->y_row + d->columns[k].j * C, sums);
             }
     }

@@ -195,15 +195,26 @@ static double activated(const CornuEpilogue *epilogue, double x)
     }
 }
 
+/* What is done by columns and elements after the bias, of f32. */
+static double finished(const CornuEpilogue *e, int64_t element, int64_t column, double y)
+{
+    if (e->scale) y *= (double)e->scale[column];
+    if (e->shift) y += (double)e->shift[column];
+    if (e->term) y += (double)e->term[element];
+    return e->slope && y < 0.0 ? y * (double)e->slope[column] : y;
+}
+
 void case_expect_epilogue(Case *c)
 {
     const int64_t    columns = c->out_type[0].shape.extent[c->out_type[0].shape.rank - 1];
     const int64_t    count = cornu_type_count(c->out_type[0]);
     const CornuArray biases = { c->out_type[0], (void *)(uintptr_t)c->epilogue.bias };
     for (int64_t k = 0; k < count; k++) {
-        double bias = c->epilogue.bias ? cornu_array_get(biases, k % columns) : 0.0;
-        c->sum = fmax(c->sum, fabs(c->expected[0][k] + bias));
-        c->expected[0][k] = activated(&c->epilogue, c->expected[0][k] + bias);
+        const double bias = c->epilogue.bias ? cornu_array_get(biases, k % columns) : 0.0;
+        const double sum = c->expected[0][k] + bias;
+        const double y = finished(&c->epilogue, k, k % columns, sum);
+        c->sum = fmax(c->sum, fmax(fabs(sum), fabs(y)));
+        c->expected[0][k] = activated(&c->epilogue, y);
     }
 }
 

@@ -25,8 +25,30 @@
 
 /* ---- Products ---- */
 
+static float *some_values(int64_t count)
+{
+    float *values = malloc((size_t)count * sizeof *values);
+    for (int64_t i = 0; i < count; i++) values[i] = (float)random_value();
+    return values;
+}
+
+/* A scale, a shift, a term and a slope in place of an activation, each or not. */
+static void add_f32_parts(Case *c, float **made)
+{
+    CornuEpilogue *e = &c->epilogue;
+    const int64_t  count = cornu_type_count(c->out_type[0]);
+    const int64_t  columns = c->out_type[0].shape.extent[c->out_type[0].shape.rank - 1];
+    const int64_t  counts[] = { columns, columns, count, columns };
+    const float  **parts[] = { &e->scale, &e->shift, &e->term, &e->slope };
+    for (int i = 0; i < 4; i++) {
+        if (between(0, 2) || (i == 3 && e->activation != CORNU_OP_COUNT)) continue;
+        *parts[i] = made[i] = some_values(counts[i]);
+    }
+}
+
 static void check_with_epilogue(Case *c)
 {
+    float *made[4] = { NULL };
     if (case_expect(c)) {
         CornuShape shape = c->out_type[0].shape;
         int64_t    columns = shape.extent[shape.rank - 1];
@@ -37,10 +59,12 @@ static void check_with_epilogue(Case *c)
         c->epilogue.bias = between(0, 2) ? bias : NULL;
         c->epilogue.activation = random_activation(type.dtype == CORNU_BF16 ? 1 : 5);
         c->epilogue.attributes = activation_attributes(c->epilogue.activation);
+        if (type.dtype == CORNU_F32) add_f32_parts(c, made);
         case_expect_epilogue(c);
         case_check(c);
         free(bias);
     }
+    for (int i = 0; i < 4; i++) free(made[i]);
     case_free(c);
 }
 

@@ -95,7 +95,7 @@ static void test_tile(void **state)
         p->tile(&(CornuTile){ .x = x, .x_stride = stride, .runs = runs, .run_count = run_count,
                               .panel = panel, .bias = bias, .y = y, .y_stride = y_stride,
                               .rows = rows, .vectors = vectors, .columns = columns,
-                              .x_far = round % 2, .relu = relu, .narrow = narrow });
+                              .x_far = round % 2, .finish.relu = relu, .narrow = narrow });
         for (int m = 0; m < rows; m++) {
             const unsigned char *row = y + (size_t)(m * y_stride) * y_size;
             for (int n = 0; n < columns; n++) {
