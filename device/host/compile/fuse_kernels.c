@@ -168,6 +168,52 @@ static bool is_activation(CornuOpId id, const CornuKernel *kernel, bool narrow)
     }
 }
 
+/* Whether op `op` is at least 0 of `value`. */
+static bool compares_with_zero(const CornuFuser *f, int op, CornuValue value)
+{
+    const CornuProgram   *program = f->program;
+    const CornuProgramOp *compare = &program->ops[op];
+    CornuAccess           access;
+    if (compare->id != CORNU_OP_COMPARE || cornu__op_operands(f, op)[0] != value ||
+        compare->attributes.compare.comparison != CORNU_GREATER_EQUAL)
+        return false;
+    const int zero = program->values[cornu__op_source(f, op, 1, &access)].op;
+    return zero >= 0 && program->ops[zero].id == CORNU_OP_CONSTANT &&
+           program->ops[zero].attributes.constant.value == 0.0;
+}
+
+/* Joins select(y >= 0, y, y slope), a PReLU, to the kernel of op `op`, where these alone read y,
+ * the result of op `at`, and the slope is a vector. Returns whether it did. */
+static bool absorb_slope(CornuFuser *f, int op, int at)
+{
+    const CornuProgram *program = f->program;
+    const CornuNode    *nodes = f->nodes;
+    const CornuValue    y = program->ops[at].out_first;
+    const CornuType     type = cornu_program_type(program, y);
+    const int           select = nodes[at].user;
+    CornuValue          slope;
+    if (nodes[at].uses != 3 || !nodes[op].kernel->takes_scale || nodes[op].pool >= 0 ||
+        type.dtype != CORNU_F32 || program->ops[select].id != CORNU_OP_SELECT)
+        return false;
+    const CornuValue *in = cornu__op_operands(f, select);
+    const int         compare = program->values[in[0]].op, multiply = program->values[in[2]].op;
+    const int         first = smaller(compare, multiply), second = larger(compare, multiply);
+    if (in[1] != y || first <= at || !compares_with_zero(f, compare, y) ||
+        program->ops[multiply].id != CORNU_OP_MULTIPLY)
+        return false;
+    const CornuValue *factors = cornu__op_operands(f, multiply);
+    if ((factors[0] != y && factors[1] != y) || !is_bias(f, factors[factors[0] == y], type, &slope))
+        return false;
+    for (int i = first; i <= select; i++)
+        if ((i == compare || i == multiply || i == select) &&
+            (nodes[i].kind != CORNU_NODE_GROUP || (i != select && nodes[i].uses != 1)))
+            return false;
+    absorb_part(f, op, first, CORNU_EPILOGUE_SLOPE, slope);
+    absorb_part(f, op, second, CORNU_EPILOGUE_SLOPE, slope);
+    absorb_part(f, op, select, CORNU_EPILOGUE_SLOPE, slope);
+    return true;
+}
+
 /* Joins what an epilogue can do to the kernel of op `op`, where nothing else reads the values
  * between. */
 static void absorb_epilogue(CornuFuser *f, int op)
@@ -182,7 +228,7 @@ static void absorb_epilogue(CornuFuser *f, int op)
     if (type.dtype != CORNU_F32 && !narrow) return;
     CornuEpilogueOperand stage = all ? CORNU_EPILOGUE_BIAS : CORNU_EPILOGUE_OPERANDS;
     CornuValue           value, read;
-    for (int next; (next = next_after(f, at, &read)) >= 0; at = next) {
+    for (int next; !absorb_slope(f, op, at) && (next = next_after(f, at, &read)) >= 0; at = next) {
         const CornuOpId id = program->ops[next].id;
         if (f->nodes[next].kind != CORNU_NODE_GROUP) return;
         if (is_activation(id, kernel, narrow)) {

@@ -69,6 +69,28 @@ static CornuValue vector(CornuProgram *p, CornuType type)
 
 enum { BIAS = 1, SCALE = 2, SHIFT = 4, TERM = 8, SUBSETS = 16 };
 
+/* select(y >= 0, y, y slope), which stands for SELECT among activations. */
+static CornuValue prelu(CornuProgram *p, CornuValue y)
+{
+    const CornuType       type = cornu_program_type(p, y);
+    const CornuAttributes how = { .compare = { .comparison = CORNU_GREATER_EQUAL } };
+    const CornuValue      low = op2(p, CORNU_OP_MULTIPLY, y, vector(p, type));
+    CornuValue in[3] = { y, broadcast(p, constant(p, CORNU_F32, 0.0), type.shape) };
+    in[0] = op(p, CORNU_OP_COMPARE, &how, in, 2);
+    in[1] = y;
+    in[2] = low;
+    return op(p, CORNU_OP_SELECT, NULL, in, 3);
+}
+
+static CornuValue activate(CornuProgram *p, CornuOpId activation, CornuValue y)
+{
+    const CornuAttributes six = { .bound = { .bound = 0.5 } };
+    return activation == CORNU_OP_COUNT ? y
+         : activation == CORNU_OP_SELECT ? prelu(p, y)
+         : activation == CORNU_OP_BOUNDED_RELU ? op(p, activation, &six, &y, 1)
+                                               : op1(p, activation, y);
+}
+
 static CornuProgram *epilogue(Product which, int parts, CornuOpId activation)
 {
     CornuProgram   *p = cornu_program_create();
@@ -78,7 +100,7 @@ static CornuProgram *epilogue(Product which, int parts, CornuOpId activation)
     if (parts & SCALE) y = op2(p, CORNU_OP_MULTIPLY, vector(p, type), y);
     if (parts & SHIFT) y = op2(p, CORNU_OP_ADD, y, vector(p, type));
     if (parts & TERM) y = op2(p, CORNU_OP_ADD, input(p, type), y);
-    output(p, activation == CORNU_OP_COUNT ? y : op1(p, activation, y), -1);
+    output(p, activate(p, activation, y), -1);
     return p;
 }
 
@@ -101,10 +123,12 @@ static void check_epilogue(Product which, int parts, CornuOpId activation)
 static void test_every_part_of_every_product(void **state)
 {
     (void)state;
-    static const CornuOpId activations[] = { CORNU_OP_COUNT, CORNU_OP_RELU, CORNU_OP_TANH };
+    static const CornuOpId activations[] = { CORNU_OP_COUNT, CORNU_OP_RELU, CORNU_OP_TANH,
+                                             CORNU_OP_SELECT, CORNU_OP_BOUNDED_RELU };
+    enum { COUNT = sizeof activations / sizeof *activations };
     for (Product which = 0; which < PRODUCTS; which++)
         for (int parts = 0; parts < SUBSETS; parts++)
-            check_epilogue(which, parts, activations[(which + parts) % 3]);
+            check_epilogue(which, parts, activations[(which + parts) % COUNT]);
 }
 
 /* x a + t, then scaled and shifted: only what is in the order of an epilogue is part of it. */
