@@ -42,11 +42,14 @@
 #include <string.h>
 
 enum {
-    UNITS = 64,          /* cuts, where the shape allows: enough to keep many threads busy, */
-    FEW_UNITS = 8,       /* but where neighbours make the same rows of d_y                  */
-    SMALL = 8 << 10,     /* bytes of panels that leave room in the first-level cache,       */
-    NEAR = 512 << 10,    /* in the second-level one                                         */
-    WIDE = 16            /* positions that are gathered are as many, whole registers        */
+    FEW_UNITS = 8,       /* cuts at least, where neighbours make the same rows of d_y        */
+    THREAD_UNITS = 2,    /* of a thread, where the shape allows                              */
+    SMALL = 8 << 10,     /* bytes of panels that leave room in the first-level cache,        */
+    NEAREST = 16 << 10,  /* of x that stay there beside a panel,                             */
+    NEAR = 512 << 10,    /* of panels, or of x, in the second-level one,                     */
+    FAR = 128 << 10,     /* of panels that one prediction finds in none of these             */
+    JOINED = 256,        /* positions of rows that are joined                                */
+    WIDE = 16            /* positions that are gathered are as many, whole registers         */
 };
 
 /* What one thread makes in one go: outputs [i, i_end) of images [b, b_end); of a convolution that
@@ -134,12 +137,48 @@ static int64_t pooled_row(const CornuDirect *c)
     return (c->walk.axis[1].out + UINT8_MAX) * c->walk.out_channels;
 }
 
+/* Cuts of the height by which the fewest bytes come from the second-level cache: bands whose x stays
+ * in the first level read all panels each, taller ones read their x once for each panel. */
+static int64_t bands_of_height(const CornuDirect *c)
+{
+    const int64_t rows = c->walk.axis[0].out, size = (int64_t)c->products->size;
+    const int64_t x = larger(1, c->x_image * c->how.parts * size);
+    const int64_t panels = cornu__direct_panel_offset(c, c->padded);
+    const int64_t count = ceil_divide(c->padded, cornu__direct_panel_width(c, 0));
+    const int64_t low = smaller(rows, ceil_divide(x, NEAREST));
+    const int64_t high = smaller(rows, ceil_divide(x, NEAR));
+    const int64_t by_low = panels <= NEAREST ? 0 : low * panels;
+    const int64_t by_high = high * panels + (count - 1) * x;
+    return larger(1, by_low <= by_high ? low : high);
+}
+
+/* Cuts of the height that keep all threads busy. */
+static int64_t least_slabs(const CornuDirect *c, int64_t threads)
+{
+    return threads > 1 ? ceil_divide(THREAD_UNITS * threads, larger(1, c->walk.batch)) : 1;
+}
+
+/* Of one tap on each position neighbouring rows are one row, which fills tiles: of so many positions
+ * at most, and rows enough for all bands and threads. */
+static void join_rows(CornuDirect *c, int64_t least)
+{
+    CornuAxis    *height = &c->walk.axis[0], *width = &c->walk.axis[1];
+    const int64_t rows = height->out, bands = larger(least, bands_of_height(c));
+    int64_t       joined = larger(1, smaller(rows, JOINED / larger(1, width->out)));
+    for (const CornuAxis *a = height; a <= width; a++)
+        if (a->taps != 1 || a->stride != 1 || a->low != 0 || a->in != a->out) return;
+    while (joined > 1 && (rows % joined || rows / joined < bands)) joined--;
+    height->in = height->out = rows / joined;
+    width->in = width->out = width->out * joined;
+}
+
 /* Sizes, and the parts of the scratch memory. */
 static void lay_out(CornuDirect *c, const CornuQuery *q, CornuScratch *scratch)
 {
     cornu__direct_find_extents(c, q->op, q->out_type, q->machine.multiplier);
     c->pools = cornu__query_pools(q);
     const int64_t threads = q->machine.threads;
+    if (!c->pools && !c->gather && !cornu__query_unpools(q)) join_rows(c, least_slabs(c, threads));
     const int64_t images = smaller(c->walk.batch, c->products->tile_rows);
     c->maps_count = images * c->walk.axis[0].out * c->walk.axis[1].out * c->walk.out_channels;
     if (q->out_type->dtype == CORNU_BF16) c->maps_count = ceil_divide(c->maps_count, 2);
@@ -294,6 +333,26 @@ static void use_panel(const CornuDirect *c, CornuTile *tile, int64_t first, cons
     tile->columns = (int)smaller(columns, c->walk.out_channels - first);
 }
 
+/* While tiles of the band meet the panel at `first` they request the next one, if panels are so many
+ * and one image so few bands that no cache near holds it. */
+static void request_panel(const CornuDirect *c, const Band *band, int64_t first, CornuTile *tile,
+                          CornuAhead *ahead)
+{
+    const int64_t next = first + cornu__direct_panel_width(c, first);
+    tile->ahead = NULL;
+    if (next >= c->padded || c->groups > 1 || cornu__has_tile_registers(c->products) ||
+        cornu__direct_panel_offset(c, c->padded) < FAR)
+        return;
+    const char   *from = c->panels + cornu__direct_panel_offset(c, next);
+    const int64_t end = next + cornu__direct_panel_width(c, next);
+    const int64_t bytes = cornu__direct_panel_offset(c, end) - cornu__direct_panel_offset(c, next);
+    const int64_t positions = (band->i_end - band->i) * c->walk.axis[1].out;
+    *ahead = (CornuAhead){ .rows = cornu__ahead_lines(from, bytes / CORNU_LINE_BYTES) };
+    cornu__ahead_pace(ahead, ceil_divide(positions, c->products->tile_rows) * c->depth,
+                      CORNU_AHEAD_TERMS);
+    tile->ahead = ahead;
+}
+
 /* Elements of x between the rows that two outputs in a column meet. */
 static int64_t x_row(const CornuDirect *c)
 {
@@ -372,6 +431,8 @@ static void convolve_band(const CornuDirect *c, CornuTile *tile, const Band *ban
         }
     else
         for (int64_t n = 0; n < c->padded; n += step) {
+            CornuAhead ahead;
+            request_panel(c, band, n, tile, &ahead);
             const bool columns = c->by_column && band->i_end - band->i > 1;
             for (int64_t i = band->i, end; i < band->i_end; i = end) {
                 end = i + rows_alike(c, band, i);
@@ -534,9 +595,11 @@ static CornuStatus conv2d(const CornuKernelCall *call)
     for (int64_t j = 0; j < c.walk.axis[1].out && c.along_width && !c.gather && is_dense(&c); j++)
         c.by_column |= is_alone(&c.walk.axis[1], j);
     c.groups = c.along_width ? c.walk.batch : ceil_divide(c.walk.batch, c.products->tile_rows);
-    c.slabs = smaller(height->out, ceil_divide(unpools ? FEW_UNITS : UNITS, larger(1, c.groups)));
-    if (c.by_column && !unpools)   /* few and high ones have few tiles beside padding */
-        c.slabs = smaller(c.slabs, ceil_divide(2 * q.machine.threads, larger(1, c.groups)));
+    const int64_t least = least_slabs(&c, q.machine.threads);
+    c.slabs = unpools ? ceil_divide(FEW_UNITS, larger(1, c.groups))
+            : c.by_column ? least   /* few and high ones have few tiles beside padding */
+            : larger(least, bands_of_height(&c));
+    c.slabs = smaller(height->out, c.slabs);
     if (unpools) {
         cornu__unpool_start(&unpool, call, 0, c.unpool_scratch, c.unpool_count);
         c.unpool = &unpool;

@@ -85,6 +85,15 @@ static CornuMet met_by(const CornuAxis *axis, int64_t out)
     return met;
 }
 
+/* The same as `before` by an output earlier, a stride on, where both meet all taps. */
+static CornuMet met_after(const CornuAxis *axis, int64_t out, const CornuMet *before)
+{
+    const int64_t last = before->row + axis->stride + (axis->taps - 1) * axis->dilation;
+    if (axis->transposed || before->count < axis->taps || last >= axis->in)
+        return met_by(axis, out);
+    return (CornuMet){ 0, before->row + axis->stride, axis->taps };
+}
+
 int64_t cornu__taps_met(const CornuAxis *given)
 {
     CornuAxis axis = *given;
@@ -113,7 +122,9 @@ void cornu__walk_start(CornuWalk *walk, void *memory)
         axis->ends = (int64_t *)(axis->met + axis->out);
         memory = axis->ends + axis->out;
         find_steps(axis);
-        for (int64_t out = 0; out < axis->out; out++) axis->met[out] = met_by(axis, out);
+        for (int64_t out = 0; out < axis->out; out++)
+            axis->met[out] = out > 0 ? met_after(axis, out, &axis->met[out - 1])
+                                     : met_by(axis, out);
         for (int64_t out = axis->out - 1; out >= 0; out--) {
             const CornuMet *met = &axis->met[out], *next = met + step;
             const bool      alike = out + step < axis->out && met->slot == next->slot &&
