@@ -89,6 +89,30 @@ size_t           cornu__int8_conv2d_scratch(const CornuInt8Packed *packed);   /*
 void cornu__int8_conv2d(const CornuInt8Packed *packed, int64_t batch, const int8_t *x, int8_t *y,
                         void *scratch, CornuInt8Part part);
 
+/*
+ * Products of u8 by int8 that end as sums: y[m, f] = sum of (x - x_zero) (w - zeros[f]), in int32,
+ * of windows of an image (B, H, W, C) that has its padding. Panels have the filter (h, w, C, F) as
+ * (columns / 16, segments, groups, 16, 4): segments are the window's rows of width C elements or,
+ * where columns of it are apart, its pixels of C, each filled up with zeros to whole groups of 4;
+ * columns are filled up likewise. totals[f]: the sum of w - zeros[f]. Up to 3 bytes past the image
+ * are read where a segment is not whole groups.
+ */
+typedef struct {
+    CornuInt8Window window;   /* without padding */
+    int32_t         x_zero;
+    const uint8_t  *panels;   /* in two's complement */
+    const int32_t  *zeros, *totals;
+} CornuInt8Sums;
+
+enum { CORNU_INT8_MOST_SEGMENTS = 64 };
+int64_t cornu__int8_segments(const CornuInt8Window *window, int64_t *elements);
+
+/* Whether this processor has loops for it, which need VNNI. */
+bool    cornu__int8_sums_run(void);
+/* The work is cut into blocks, of the shape alone, which any threads compute. */
+int64_t cornu__int8_sums_blocks(const CornuInt8Sums *sums);
+void    cornu__int8_sums(const CornuInt8Sums *sums, int64_t block, const uint8_t *x, int32_t *y);
+
 /* Likewise, depthwise with as many outputs as channels (depthwise.c). The filter is read by the
  * instruction set that packed it. */
 typedef struct CornuInt8Channels CornuInt8Channels;

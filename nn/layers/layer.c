@@ -254,9 +254,21 @@ CornuDtype cornu__weight_stored(const CornuWeight *weight, const CornuPolicy *us
     return policy->variable;
 }
 
-static float *new_values(const CornuWeight *weight)
+/* No layer of the library that only predicts keeps 8 bits. */
+static inline CornuKept kept_as(const CornuWeight *weight)
 {
-    return cornu__allocate((size_t)cornu_type_count(weight->type), sizeof(float));
+    return CORNU__FULL(weight->kept, CORNU_KEPT_F32);
+}
+
+static CornuType kept_type(const CornuWeight *weight)
+{
+    return cornu_type_from(kept_as(weight) ? CORNU_U8 : CORNU_F32, weight->type.shape);
+}
+
+/* A new array of the weight's elements; data NULL with CORNU_ERR_MEMORY. */
+static CornuArray new_values(CornuType type)
+{
+    return cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
 }
 
 static CornuStatus check_type(const CornuWeight *weight, CornuArray array)
@@ -269,33 +281,85 @@ static CornuStatus check_type(const CornuWeight *weight, CornuArray array)
                        cornu_type_print(&a, weight->type), cornu_type_print(&b, array.type));
 }
 
+/* Reads what is kept, of which initial values are f32 or zeros. */
+static CornuStatus read_kept(const CornuWeight *weight, CornuArray to)
+{
+    if (weight->variable) return cornu_variable_read(weight->variable, to);
+    if (weight->host) memcpy(to.data, weight->host, cornu_type_bytes(to.type));
+    else if (kept_as(weight)) memset(to.data, kept_as(weight) == CORNU_KEPT_U8 ? 128 : 0,
+                                  cornu_type_bytes(to.type));
+    else return cornu__fail_prefix(cornu_initialize(weight->initializer, weight->type.shape,
+                                                    weight->seed, weight->generator, to.data),
+                                   weight->path);
+    return CORNU_OK;
+}
+
+static CornuStatus write_kept(CornuWeight *weight, CornuArray from)
+{
+    if (weight->variable) return cornu_variable_write(weight->variable, from);
+    if (!weight->host && !(weight->host = new_values(from.type).data)) return CORNU_ERR_MEMORY;
+    memcpy(weight->host, from.data, cornu_type_bytes(from.type));
+    return CORNU_OK;
+}
+
+/* Between f32 and 8 bits. */
+static CornuStatus convert_kept(const CornuWeight *weight, CornuArray bytes, float *x, bool write)
+{
+    const int64_t count = cornu_type_count(bytes.type);
+    const float   low = kept_as(weight) == CORNU_KEPT_U8 ? 0.0f : -128.0f;
+    uint8_t      *to = bytes.data;
+    for (int64_t i = 0; i < count; i++) {
+        const float above = write ? x[i] - low : 0.0f;
+        if (!(above >= 0.0f && above <= 255.0f) || (float)(uint8_t)above != above)
+            return cornu__fail(CORNU_ERR_VALUE, "%s: element %lld is %g, expected a whole number "
+                               "from %g to %g", weight->path, (long long)i, x[i], low,
+                               low + 255.0f);
+        if (write) to[i] = (uint8_t)above ^ 128;
+        else       x[i] = (float)(to[i] ^ 128) + low;
+    }
+    return CORNU_OK;
+}
+
 CornuStatus cornu_weight_read(const CornuWeight *weight, CornuArray to)
 {
     CORNU__NEED(weight);
     CORNU__TRY(check_type(weight, to));
-    if (weight->variable) return cornu_variable_read(weight->variable, to);
-    if (!weight->host)
-        return cornu__fail_prefix(cornu_initialize(weight->initializer, weight->type.shape,
-                                                   weight->seed, weight->generator, to.data),
-                                  weight->path);
-    memcpy(to.data, weight->host, cornu_type_bytes(weight->type));
-    return CORNU_OK;
+    if (!kept_as(weight)) return read_kept(weight, to);
+    const CornuArray bytes = new_values(kept_type(weight));
+    CornuStatus      status = bytes.data ? read_kept(weight, bytes) : CORNU_ERR_MEMORY;
+    if (!status) status = convert_kept(weight, bytes, to.data, false);
+    cornu__release(bytes.data);
+    return status;
 }
 
 CornuStatus cornu_weight_write(CornuWeight *weight, CornuArray from)
 {
     CORNU__NEED(weight);
     CORNU__TRY(check_type(weight, from));
-    if (weight->variable) return cornu_variable_write(weight->variable, from);
-    if (!weight->host && !(weight->host = new_values(weight))) return CORNU_ERR_MEMORY;
-    memcpy(weight->host, from.data, cornu_type_bytes(weight->type));
-    return CORNU_OK;
+    if (!kept_as(weight)) return write_kept(weight, from);
+    const CornuArray bytes = new_values(kept_type(weight));
+    CornuStatus      status = bytes.data ? convert_kept(weight, bytes, from.data, true)
+                                         : CORNU_ERR_MEMORY;
+    if (!status) status = write_kept(weight, bytes);
+    cornu__release(bytes.data);
+    return status;
+}
+
+CornuStatus cornu__weight_copy(CornuWeight *to, const CornuWeight *from)
+{
+    const bool       alike = kept_as(to) == kept_as(from);
+    const CornuArray values = new_values(alike ? kept_type(from) : from->type);
+    CornuStatus      status = values.data ? CORNU_OK : CORNU_ERR_MEMORY;
+    if (!status) status = alike ? read_kept(from, values) : cornu_weight_read(from, values);
+    if (!status) status = alike ? write_kept(to, values) : cornu_weight_write(to, values);
+    cornu__release(values.data);
+    return status;
 }
 
 /* To host memory. If it cannot be allocated, the weight returns to its initial value. */
 static void weight_leave(CornuWeight *weight)
 {
-    const CornuArray values = cornu_array_from(new_values(weight), weight->type);
+    const CornuArray values = new_values(kept_type(weight));
     if (values.data && cornu_variable_read(weight->variable, values)) {
         cornu__release(values.data);
         weight->host = NULL;
@@ -329,8 +393,8 @@ static void round_values(CornuArray values, CornuDtype precision)
 
 static CornuStatus copy_values(const CornuWeight *weight, CornuVariable *to, CornuDtype precision)
 {
-    const CornuArray values = cornu_array_from(new_values(weight), weight->type);
-    CornuStatus      status = values.data ? cornu_weight_read(weight, values) : CORNU_ERR_MEMORY;
+    const CornuArray values = new_values(kept_type(weight));
+    CornuStatus      status = values.data ? read_kept(weight, values) : CORNU_ERR_MEMORY;
     if (!status) round_values(values, precision);
     if (!status) status = cornu_variable_write(to, values);
     cornu__release(values.data);
@@ -357,7 +421,7 @@ static CornuStatus draw_weight(const void *of, CornuArray to)
 /* The variable has the weight's values; initial ones are drawn once it has memory. */
 static CornuStatus give_values(const CornuWeight *weight, CornuVariable *to, CornuDtype precision)
 {
-    if (weight->variable || weight->host || !cornu__variable_waits(to))
+    if (weight->variable || weight->host || kept_as(weight) || !cornu__variable_waits(to))
         return copy_values(weight, to, precision);
     cornu__variable_draw_later(to, draw_weight, weight);
     return CORNU_OK;
@@ -371,7 +435,7 @@ CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
         return CORNU_OK;
     CornuLayout layout;
     CORNU__TRY(weight_layout(weight, device, &layout));
-    CornuVariable *variable = cornu_variable_create(device, weight->type, weight->path,
+    CornuVariable *variable = cornu_variable_create(device, kept_type(weight), weight->path,
                                                     .use = CORNU_USE_WEIGHTS,
                                                     .precision = precision,
                                                     .sparse_gradient = weight->sparse_gradient,
@@ -430,6 +494,15 @@ CornuTensor *cornu__layer_lora(CornuLayer *layer, const CornuCall *call, int i, 
     return cornu_op_reshape(cornu_op_scale(ab, weight->lora_scale), shape);
 }
 
+/* A template graph infers shapes only. A layer that is called again sees the statistics that its
+ * last call has moved. */
+static CornuTensor *read_variable(const CornuWeight *weight, const CornuCall *call)
+{
+    return !weight->variable       ? cornu_op_constant(call->graph, kept_type(weight), 0.0)
+           : weight->non_trainable ? cornu_read_assigned(call->graph, weight->variable)
+                                   : cornu_read(call->graph, weight->variable);
+}
+
 CornuTensor *cornu__layer_read_plain(CornuLayer *layer, const CornuCall *call, int i,
                                      CornuDtype dtype)
 {
@@ -437,13 +510,23 @@ CornuTensor *cornu__layer_read_plain(CornuLayer *layer, const CornuCall *call, i
     const CornuDescription *description = call->description;
     if (description)
         return cornu_op_convert(description->weight(description->context, weight), dtype);
-    /* A template graph infers shapes only. A layer that is called again sees the statistics that
-     * its last call has moved. */
-    CornuTensor *value =
-        !weight->variable       ? cornu_op_constant(call->graph, weight->type, 0.0)
-        : weight->non_trainable ? cornu_read_assigned(call->graph, weight->variable)
-                                : cornu_read(call->graph, weight->variable);
+    CornuTensor *value = read_variable(weight, call);
+    if (!kept_as(weight)) return cornu_op_convert(value, dtype);
+    value = cornu_op_convert(value, CORNU_F32);
+    CornuTensor *below = cornu_op_step(cornu_op_shift(value, -127.5));
+    value = cornu_op_subtract(value, cornu_op_scale(below, 256.0));
+    if (kept_as(weight) == CORNU_KEPT_U8) value = cornu_op_shift(value, 128.0);
     return cornu_op_convert(value, dtype);
+}
+
+CornuTensor *cornu__layer_read_bytes(CornuLayer *layer, const CornuCall *call, int i)
+{
+    const CornuWeight *weight = layer->weights[i];
+    if (!call->description && !call->replaced) return read_variable(weight, call);
+    CornuTensor *value = cornu_layer_read_as(layer, call, i, CORNU_F32);
+    if (kept_as(weight) == CORNU_KEPT_U8) value = cornu_op_shift(value, -128.0);
+    CornuTensor *below = cornu_op_step(cornu_op_negative(value));
+    return cornu_op_convert(cornu_op_add(value, cornu_op_scale(below, 256.0)), CORNU_U8);
 }
 
 CornuTensor *cornu_layer_read_as(CornuLayer *layer, const CornuCall *call, int i,

@@ -99,6 +99,9 @@ typedef enum {
     CORNU_STORED_F32, CORNU_STORED_I8
 } CornuStored;
 
+/* What memory has of a weight: f32, or whole numbers in 8 bits, from -128 or from 0 on. */
+typedef enum { CORNU_KEPT_F32, CORNU_KEPT_I8, CORNU_KEPT_U8 } CornuKept;
+
 /* A weight. Its initial value is drawn when first needed, so that a model too large for its device
  * takes no host memory either. Once compiled it lives in a variable of the model's device. */
 struct CornuWeight {
@@ -119,7 +122,10 @@ struct CornuWeight {
     bool              is_lora;       /* one of these two, which Keras' files do not hold */
     const CornuLayer *layer;         /* that declared it */
     CornuStored       stored;
-    float            *host;          /* a value written before compiling, else NULL */
+    CornuKept         kept;          /* set before it has a value; arrays that are read and
+                                        written are f32 */
+    float            *host;          /* a value written before compiling, else NULL; of 8 bits as
+                                        cornu__layer_read_bytes has them */
     CornuVariable    *variable;      /* the value after compiling, else NULL */
 };
 

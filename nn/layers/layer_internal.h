@@ -32,6 +32,13 @@ CornuTensor *cornu__layer_lora(CornuLayer *layer, const CornuCall *call, int i, 
 
 void cornu__weight_free(CornuWeight *weight);
 
+/* For layers with weights of 8 bits: weight i in two's complement, as u8, less 128 if it is kept
+ * from 0 on. */
+CornuTensor *cornu__layer_read_bytes(CornuLayer *layer, const CornuCall *call, int i);
+
+/* Copies the value of a weight to another of the same type. */
+CornuStatus cornu__weight_copy(CornuWeight *to, const CornuWeight *from);
+
 /* The dtype of floats in which Keras keeps the weight, under this policy unless its layer has its
  * own; NULL: unknown yet. */
 CornuDtype cornu__weight_stored(const CornuWeight *weight, const CornuPolicy *usual);

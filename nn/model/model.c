@@ -323,16 +323,6 @@ CornuWeight *cornu_model_weight(const CornuModel *model, int i)
     return model->base.weights[i];
 }
 
-static CornuStatus copy_weight(CornuWeight *to, const CornuWeight *from)
-{
-    const CornuArray values =
-        cornu_array_from(cornu__allocate(cornu_type_bytes(from->type), 1), from->type);
-    CornuStatus status = values.data ? cornu_weight_read(from, values) : CORNU_ERR_MEMORY;
-    if (!status) status = cornu_weight_write(to, values);
-    cornu__release(values.data);
-    return status;
-}
-
 CornuStatus cornu_model_copy_weights(CornuModel *to, const CornuModel *from)
 {
     CornuText text[2];
@@ -351,7 +341,7 @@ CornuStatus cornu_model_copy_weights(CornuModel *to, const CornuModel *from)
                                cornu_type_print(&text[1], other->type));
     }
     for (int i = 0; i < count; i++)
-        CORNU__TRY(copy_weight(to->base.weights[i], from->base.weights[i]));
+        CORNU__TRY(cornu__weight_copy(to->base.weights[i], from->base.weights[i]));
     return CORNU_OK;
 }
 

@@ -189,5 +189,6 @@ static void depthwise(const CornuInt8Depthwise *tile)
 }
 
 const CornuInt8Loops CORNU__PER_ISA(cornu__int8_loops) = {
-    2, false, product, depthwise, add, multiply, finish, accumulate, maximum, raise
+    2, false, product, depthwise, add, multiply, finish, accumulate, maximum, raise,
+    total
 };

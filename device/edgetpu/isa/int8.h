@@ -51,6 +51,10 @@ typedef struct {
     CornuInt8Finish  finish;
     int8_t          *y;
     ptrdiff_t        y_stride;
+    /* Not NULL, in a tile that is not pooled: the sums themselves, in place of y, y_stride apart,
+     * less the product of the column's zero and the row's total unless `totals` is NULL. */
+    int32_t         *sums;
+    const int32_t   *zeros, *totals;
 } CornuInt8Tile;
 
 /* Outputs of a depthwise convolution next to each other, of up to CORNU_INT8_BLOCK channels. The
@@ -97,6 +101,8 @@ typedef struct {
     void (*maximum)(int64_t count, const int8_t *x, int8_t *y);
     /* y = x + 128, of the width */
     void (*raise)(int64_t count, const int8_t *x, void *y);
+    /* the sum of x */
+    int32_t (*total)(int64_t count, const uint8_t *x);
 } CornuInt8Loops;
 
 CORNU__F32_ISAS(CORNU__DECLARE, const CornuInt8Loops, cornu__int8_loops)

@@ -29,12 +29,32 @@ INLINE void finish_panel(const CornuInt8Tile *tile, const Scale *scale, bool pos
                     finished(&by, sum[m * panels + panel]));
 }
 
+INLINE void keep_panel(const CornuInt8Tile *tile, int rows, int panels, int panel,
+                       const __m512i *sum)
+{
+    const int       first = panel * CORNU_INT8_COLUMNS, left = tile->columns - first;
+    const __mmask16 some = (__mmask16)(left < CORNU_INT8_COLUMNS ? (1u << left) - 1 : 0xffff);
+    const __m512i   zero = _mm512_loadu_si512(tile->zeros + first);
+    int32_t        *y = tile->sums + first;
+    UNROLL for (int m = 0; m < rows; m++, y += tile->y_stride) {
+        __m512i to = sum[m * panels + panel];
+        if (tile->totals)
+            to = _mm512_sub_epi32(to, _mm512_mullo_epi32(zero,
+                                                         _mm512_set1_epi32(tile->totals[m])));
+        _mm512_mask_storeu_epi32(y, some, to);
+    }
+}
+
 /* Finishes sums in registers if they are of the usual kind, which returns true, or stores them. */
 INLINE bool finish_sums(const CornuInt8Tile *tile, int rows, int panels, const __m512i *sum,
                         int32_t sums[CORNU_INT8_ROWS][SUMS])
 {
     const CornuInt8Finish *f = &tile->finish;
     Scale                  by[2];
+    if (tile->sums) {
+        UNROLL for (int p = 0; p < panels; p++) keep_panel(tile, rows, panels, p, sum);
+        return true;
+    }
     bool                   usual = f->bounded && !f->factors;
     UNROLL for (int p = 0; p < panels && usual; p++) {
         by[p] = scale_of(f, p * CORNU_INT8_COLUMNS);
@@ -266,5 +286,6 @@ static void depthwise(const CornuInt8Depthwise *tile)
 }
 
 const CornuInt8Loops CORNU__PER_ISA(cornu__int8_loops) = {
-    1, true, product, depthwise, add, multiply, finish, accumulate, maximum, raise
+    1, true, product, depthwise, add, multiply, finish, accumulate, maximum, raise,
+    total
 };

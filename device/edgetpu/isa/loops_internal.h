@@ -282,6 +282,13 @@ static void maximum(int64_t count, const int8_t *restrict x, int8_t *restrict y)
     SIMD for (int64_t c = 0; c < count; c++) y[c] = x[c] > y[c] ? x[c] : y[c];
 }
 
+static int32_t total(int64_t count, const uint8_t *x)
+{
+    int32_t sum = 0;
+    _Pragma("omp simd reduction(+ : sum)") for (int64_t i = 0; i < count; i++) sum += x[i];
+    return sum;
+}
+
 /* ---- Tiles ---- */
 
 /* Sums of a tile, of which a row has SUMS; of a pooled one those of its outputs. True if it has
@@ -349,11 +356,25 @@ INLINE void finish_bounded(const CornuInt8Tile *tile, int rows,
 }
 #endif
 
+static void keep_sums(const CornuInt8Tile *tile, int32_t sums[CORNU_INT8_ROWS][SUMS])
+{
+    for (int m = 0; m < tile->rows; m++) {
+        const uint32_t total = tile->totals ? (uint32_t)tile->totals[m] : 0;
+        int32_t       *y = tile->sums + m * tile->y_stride;
+        SIMD for (int c = 0; c < tile->columns; c++)
+            y[c] = (int32_t)((uint32_t)sums[m][c] - (uint32_t)tile->zeros[c] * total);
+    }
+}
+
 static void product(const CornuInt8Tile *tile)
 {
     _Alignas(64) int32_t sums[CORNU_INT8_ROWS][SUMS];
     const int            rows = tile->pooled ? tile->rows / 4 : tile->rows;
     if (sums_of(tile, sums)) return;
+    if (tile->sums) {
+        keep_sums(tile, sums);
+        return;
+    }
 #if defined(__AVX2__)
     if (tile->finish.bounded && !tile->finish.factors) {
         finish_bounded(tile, rows, sums);

@@ -37,6 +37,8 @@ static CornuStatus build(CornuLayer *layer, const CornuShape *in, int in_count)
         if (tensor->role == CORNU_READ_FILTER) shape = cornu__filter_shape(shape, order);
         CORNU__TRY(cornu_layer_weight(layer, name, shape, CORNU_ZEROS,
                                       tensor->role > CORNU_READ_FILTER));
+        layer->weights[layer->own_count - 1]->kept =
+            cornu__read_kept(tensor->role, tensor->onnx_type);
     }
     return CORNU_OK;
 }
@@ -136,6 +138,8 @@ static CornuStatus fill(CornuLayer *layer, const CornuCall *call, CornuTensor *c
         CornuReadOperand       value = cornu__read_constant(tensor);
         if (is_weight(tensor)) {
             value.known = (CornuArray){ .data = NULL };
+            if (layer->weights[weight]->kept)
+                value.bytes = cornu__layer_read_bytes(layer, call, weight);
             value.weight = cornu_layer_read_as(layer, call, weight++, tensor->array.type.dtype);
             if (tensor->role == CORNU_READ_FILTER) as_filter(tensor->array.type.shape, &value);
             if (!value.weight) return cornu_error_take();

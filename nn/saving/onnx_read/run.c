@@ -492,6 +492,17 @@ static CornuStatus compute(CornuReadStep *step)
     return status ? status : pending;
 }
 
+/* Whether a known operand is a tensor of the graph, too, of more numbers than a parameter has: in a
+ * loop no constant can be made of what is computed from it. */
+static bool has_table(const CornuReadStep *step)
+{
+    bool any = false;
+    for (int i = 0; i < step->in_count && step->run->depth; i++)
+        any |= step->in[i].tensor && step->in[i].known.data &&
+               count_of(step->in[i].known) > CORNU_READ_PARAMETER;
+    return any;
+}
+
 CornuStatus cornu__read_step(CornuReadStep *step, bool record)
 {
     char        place[160];
@@ -500,6 +511,7 @@ CornuStatus cornu__read_step(CornuReadStep *step, bool record)
     if (!status && step->run->budget && --*step->run->budget < 0)
         status = cornu__fail(CORNU_ERR_MEMORY, "the file asks for more than %d ops and %d for each "
                              "of its nodes", CORNU_READ_MOST_OPS, CORNU_READ_OPS_OF_A_NODE);
+    record |= has_table(step);
     if (!status) status = !record && all_known(step) ? compute(step) : cornu__read_apply(step);
     const CornuStatus pending = cornu_error_take();
     if (!status) status = pending;

@@ -45,6 +45,9 @@ struct CornuReadRun {
  * itself again and again. */
 enum { CORNU_READ_MOST_OPS = 1 << 19, CORNU_READ_OPS_OF_A_NODE = 64 };
 
+/* Numbers that a parameter has at most, as those of Pad do. */
+enum { CORNU_READ_PARAMETER = 2 * CORNU_MAX_RANK };
+
 enum { CORNU_READ_MOST_DEPTH = 8 };  /* of subgraphs in subgraphs */
 
 typedef struct {
@@ -52,6 +55,7 @@ typedef struct {
     CornuArray   known;              /* data NULL: not known */
     CornuTensor *weight;             /* of a weight: its tensor */
     CornuTensor *filter;             /* of a filter: with channels last; NULL if it is none */
+    CornuTensor *bytes;              /* of a weight of 8 bits: as cornu__layer_read_bytes has it */
     bool         given, used;        /* `used`: as a tensor */
     int          turn;               /* in which the tensor of a known one was recorded */
     /* Of a known result: the step that computed it, which can record it as ops where it is no
@@ -130,6 +134,14 @@ static inline CornuReadOperand cornu__read_constant(const CornuReadTensor *tenso
 {
     return (CornuReadOperand){ .given = true, .known = tensor->array,
                                .onnx_type = tensor->onnx_type };
+}
+
+/* How a layer keeps a weight: constants of 8 bits as they are. */
+static inline CornuKept cornu__read_kept(CornuReadRole role, int64_t onnx_type)
+{
+    return role != CORNU_READ_STATE         ? CORNU_KEPT_F32
+           : onnx_type == CORNU_READ_INT8   ? CORNU_KEPT_I8
+           : onnx_type == CORNU_READ_UINT8  ? CORNU_KEPT_U8 : CORNU_KEPT_F32;
 }
 
 /* Numbers the names of the values of a graph, as cornu__read_name: its inputs, tensors and the

@@ -83,6 +83,11 @@ static CornuStatus run_one(Trace *trace, int n, int r, CornuReadStep *step)
         step->in[i].weight = cornu_op_constant(trace->runs[r].graph, step->in[i].known.type, 0.0);
         step->in[i].known.data = NULL;
         if (!step->in[i].weight) return cornu_error_take();
+        if (cornu__read_kept(traced->roles[i], step->in[i].onnx_type)) {
+            CornuType bytes = step->in[i].known.type;
+            bytes.dtype = CORNU_U8;
+            step->in[i].bytes = cornu_op_constant(trace->runs[r].graph, bytes, 0.0);
+        }
     }
     trace->notes[r] = (Notes){ .load = load, .node = traced, .run = r };
     if (r == 0) traced->made_count = 0;

@@ -288,13 +288,14 @@ static CornuStatus scan(CornuReadStep *step, const CornuReadBody *body)
         }
         if (!(sliced[i] = x)) return cornu_error_take();
     }
-    /* Known numbers and integers stay known in the step. */
+    /* Known numbers, and integers as parameters have them, stay known in the step. */
     for (int i = 0; i < captured; i++) {
         const CornuReadOperand *from = &step->in[node->own_count + i];
-        const bool table = from->known.data && (cornu_type_count(from->known.type) < 2 ||
-                                                !cornu_dtype_is_float(from->known.type.dtype));
+        const int64_t numbers = cornu_dtype_is_float(from->known.type.dtype) ? 1
+                                                                             : CORNU_READ_PARAMETER;
+        const bool parameter = from->known.data && cornu_type_count(from->known.type) <= numbers;
         constant[i] = -1;
-        if (table && !from->tensor) continue;
+        if (parameter && !from->tensor) continue;
         constant[i] = constant_count;
         if (!(constants[constant_count++] = cornu__operand_of(step, node->own_count + i)))
             return cornu_error_take();

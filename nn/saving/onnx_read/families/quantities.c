@@ -29,15 +29,21 @@ CornuTensor *cornu__dequantized(CornuReadStep *step, int q, int scale, int zero,
 }
 
 CornuTensor *cornu__centred_product(CornuReadStep *step, const char *op, const int a[2],
-                                    const int b[2], CornuTensor *bias)
+                                    const int b[2])
 {
     CornuTensor *x = cornu__operand_of(step, a[0]), *w = cornu__operand_of(step, b[0]);
     const bool   conv = *op == 'C', turned = cornu__whole(step, "transB", 0);
+    const int    rank = cornu__rank_of(x);
+    CornuTensor *zero = cornu__given(step, a[1])
+                            ? cornu__quantity(step, a[1], rank, conv ? -1 : rank - 2) : NULL;
+    CornuTensor *sums = cornu__integer_product_of(step, op, x, zero, b);
+    if (sums || cornu_error_pending()) return sums;
+    x = cornu_op_convert(x, CORNU_F32);
     CornuTensor *in[] = {
-        cornu__centred(step, x, a[1], conv ? -1 : cornu__rank_of(x) - 2),
-        cornu__centred(step, w, b[1], conv || turned ? 0 : cornu__rank_of(w) - 1), bias,
+        zero ? cornu_op_subtract(x, zero) : x,
+        cornu__centred(step, w, b[1], conv || turned ? 0 : cornu__rank_of(w) - 1),
     };
-    return cornu__read_by(step, op, in, bias ? 3 : 2);
+    return cornu__read_by(step, op, in, 2);
 }
 
 CornuTensor *cornu__rounded_to(CornuTensor *x, CornuTensor *zero, int64_t type)

@@ -76,7 +76,7 @@ static CornuStatus read_dynamic(CornuReadStep *step)
 static CornuStatus read_integers(CornuReadStep *step)
 {
     CornuTensor *y = cornu__centred_product(step, step->row->name, (const int[]){ 0, 2 },
-                                            (const int[]){ 1, 3 }, NULL);
+                                            (const int[]){ 1, 3 });
     return cornu__narrow_result(step, cornu_op_convert(y, CORNU_I32), CORNU_READ_INT32);
 }
 
@@ -99,8 +99,9 @@ static CornuStatus read_qlinear_conv(CornuReadStep *step)
 static CornuStatus read_qlinear_matmul(CornuReadStep *step)
 {
     CornuTensor *y = cornu__centred_product(step, "MatMul", (const int[]){ 0, 2 },
-                                            (const int[]){ 3, 5 }, NULL);
+                                            (const int[]){ 3, 5 });
     const int    rank = cornu__rank_of(y);
+    y = cornu_op_convert(y, CORNU_F32);
     y = cornu_op_multiply(y, cornu__quantity(step, 1, rank, rank - 2));
     y = cornu_op_multiply(y, cornu__quantity(step, 4, rank, rank - 1));
     return cornu__quantized_result(step, y, 6, 7);

@@ -68,7 +68,8 @@ static CornuStatus read_gemm(CornuReadStep *step)
     const double alpha = cornu__real(step, "alpha", 1.0);
     CornuTensor *bias = cornu__optional_as(step, 6, CORNU_F32);
     CornuTensor *y = cornu__centred_product(step, "Gemm", (const int[]){ 0, 2 },
-                                            (const int[]){ 3, 5 }, NULL);
+                                            (const int[]){ 3, 5 });
+    y = cornu_op_convert(y, CORNU_F32);
     if (bias) y = cornu_op_add(y, alpha == 1.0 ? bias : cornu_op_scale(bias, alpha));
     y = cornu_op_multiply(y, cornu_op_multiply(cornu__quantity(step, 1, 2, -1),
                                                cornu__quantity(step, 4, 2, 1)));
@@ -81,6 +82,7 @@ static CornuStatus real_result(CornuReadStep *step, CornuTensor *y, CornuTensor 
                                int b_scale, int bias)
 {
     const int rank = cornu__rank_of(y);
+    y = cornu_op_convert(y, CORNU_F32);
     y = cornu_op_multiply(y, cornu_op_multiply(a_scale, cornu__quantity(step, b_scale, rank,
                                                                         rank - 1)));
     return cornu__result(step, 0, cornu__given(step, bias)
@@ -92,7 +94,7 @@ static CornuStatus read_integer_to_float(CornuReadStep *step)
 {
     const int    rank = cornu__rank_of(cornu__operand_of(step, 0));
     CornuTensor *y = cornu__centred_product(step, "MatMul", (const int[]){ 0, 4 },
-                                            (const int[]){ 1, 5 }, NULL);
+                                            (const int[]){ 1, 5 });
     return real_result(step, y, cornu__quantity(step, 2, rank, rank - 2), 3, 6);
 }
 
@@ -101,9 +103,14 @@ static CornuStatus read_dynamic_matmul(CornuReadStep *step)
 {
     CornuTensor *scale = NULL, *zero = NULL, *b = cornu__operand_of(step, 1);
     CornuTensor *a = cornu__dynamic(cornu__operand_of(step, 0), &scale, &zero);
-    CornuTensor *in[] = { cornu_op_subtract(a, zero),
-                          cornu__centred(step, b, 3, cornu__rank_of(b) - 1) };
-    return real_result(step, cornu__read_by(step, "MatMul", in, 2), scale, 2, 4);
+    CornuTensor *y = cornu__integer_product_of(step, "MatMul", cornu_op_convert(a, CORNU_U8), zero,
+                                               (const int[]){ 1, 3 });
+    if (!y && !cornu_error_pending()) {
+        CornuTensor *in[] = { cornu_op_subtract(a, zero),
+                              cornu__centred(step, b, 3, cornu__rank_of(b) - 1) };
+        y = cornu__read_by(step, "MatMul", in, 2);
+    }
+    return real_result(step, y, scale, 2, 4);
 }
 
 const CornuReadRow cornu__read_quantized_more[] = {

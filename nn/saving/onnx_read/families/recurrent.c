@@ -49,6 +49,7 @@ typedef struct {
     bool           reverse, dynamic;   /* `dynamic`: x and h in 8 bits of their own ranges */
     double         clip;        /* 0: none */
     Activation     f, g, h;
+    CornuIntegerFilter r;       /* of R as integers; panels NULL: it is not */
 } Cell;
 
 /* Slice `direction` of operand i without that axis; NULL if it is absent. */
@@ -121,6 +122,42 @@ static CornuTensor *bias_of(const Cell *cell, int half, const int *order, int co
                     order, count, cell->units);
 }
 
+/* Scales or zeros, operand i, of this direction: a number, or one for each row of gates. */
+static CornuTensor *quantity_of(const Cell *cell, int i, const int *order)
+{
+    CornuTensor *p = cornu__optional_as(cell->step, i, CORNU_F32);
+    if (!p) return NULL;
+    p = cornu__part_of(p, 0, cornu__extent_of(p, 0) > 1 ? cell->direction : 0, 1);
+    if (cornu__rank_of(p) < 2) return p;
+    return gates_in(cornu__drop_axis(p, 0), order, 4, cell->units);
+}
+
+/* W or R of the operator of dynamic quantization, if its bytes are weights: false if not. */
+static bool integers_of(const Cell *cell, int i, const int *order, CornuIntegerFilter *filter)
+{
+    CornuTensor *bytes = cell->dynamic ? cell->step->in[i].bytes : NULL, *parts[4];
+    if (!bytes || cornu__rank_of(bytes) != 3 || cell->direction >= cornu__extent_of(bytes, 0) ||
+        cornu__extent_of(bytes, 2) != 4 * cell->units)
+        return false;
+    bytes = cornu__drop_axis(cornu__part_of(bytes, 0, cell->direction, 1), 0);
+    for (int k = 0; k < 4; k++)
+        parts[k] = cornu__part_of(bytes, 1, order[k] * cell->units, cell->units);
+    CornuTensor *zeros = quantity_of(cell, 2 * i + 7, order);
+    if (!zeros) zeros = cornu_op_constant(cell->step->run->graph, cornu_type(CORNU_F32, 1), 0.0);
+    if (cell->step->in[i].onnx_type == CORNU_READ_UINT8) zeros = cornu_op_shift(zeros, -128.0);
+    const CornuInt8Window w = cornu__integer_matrix(cornu__extent_of(bytes, 0), 4 * cell->units);
+    return !cornu__integer_filter(cornu_op_concat(parts, 4, 1), zeros, &w, filter);
+}
+
+/* x in 8 bits of its own range, by those integers. */
+static CornuTensor *integer_product(CornuTensor *x, const CornuIntegerFilter *filter,
+                                    CornuTensor *by)
+{
+    CornuTensor *scale = NULL, *zero = NULL, *q = cornu__dynamic(x, &scale, &zero);
+    CornuTensor *sums = cornu__integer_matmul(cornu_op_convert(q, CORNU_U8), zero, filter);
+    return cornu_op_multiply(cornu_op_convert(sums, CORNU_F32), cornu_op_multiply(by, scale));
+}
+
 static CornuTensor *plus(CornuTensor *a, CornuTensor *b)
 {
     return b ? cornu_op_add(a, b) : a;
@@ -154,7 +191,8 @@ static CornuTensor *clipped(const Cell *cell, CornuTensor *x)
     return cell->clip > 0.0 ? cornu_op_clip(x, -cell->clip, cell->clip) : x;
 }
 
-/* in: h, c, z (B, 4U) with gates i f c o, [mask (B)], kernel (U, 4U), [peepholes (3U), i o f] */
+/* in: h, c, z (B, 4U) with gates i f c o, [mask (B)], kernel (U, 4U), [peepholes (3U), i o f]; of
+ * integers their scale is in place of the kernel, then their panels, zeros and totals follow */
 static void lstm_step(void *context, CornuTensor *const *in, CornuTensor **out)
 {
     const Cell *cell = context;
@@ -162,8 +200,15 @@ static void lstm_step(void *context, CornuTensor *const *in, CornuTensor **out)
     const int64_t u = cell->units;
     CornuTensor *h = in[0], *c = in[1], *mask = masked ? in[3] : NULL;
     CornuTensor *kernel = in[3 + masked], *p = looks ? in[4 + masked] : NULL, *gates[4], *peep[3];
-    CornuTensor *z = cornu_op_add(in[2], cornu_op_matmul(cell->dynamic ? cornu__in_8_bits(h) : h,
-                                                         kernel));
+    CornuTensor *product;
+    if (cell->r.panels) {
+        CornuTensor *const *parts = in + 4 + masked + looks;
+        product = integer_product(h, &(CornuIntegerFilter){ cell->r.window, parts[0], parts[1],
+                                                            parts[2] }, kernel);
+    } else {
+        product = cornu_op_matmul(cell->dynamic ? cornu__in_8_bits(h) : h, kernel);
+    }
+    CornuTensor *z = cornu_op_add(in[2], product);
     for (int i = 0; i < 4; i++) gates[i] = cornu__part_of(z, 1, i * u, u);
     for (int i = 0; i < 3; i++) peep[i] = p ? cornu__part_of(p, 0, i * u, u) : NULL;
     for (int i = 0; i < 2; i++)
@@ -191,10 +236,16 @@ static CornuTensor *lstm_by_steps(const Cell *cell, CornuTensor *z, CornuTensor 
                                   CornuTensor *h0, CornuTensor *c0, CornuTensor **c)
 {
     CornuTensor *carries[] = { h0, c0 }, *slices[] = { z, cell->mask };
-    CornuTensor *constants[] = { kernel, own(cell, 7) }, *out[3] = { NULL };
+    CornuTensor *constants[5] = { kernel, own(cell, 7) }, *out[3] = { NULL };
+    int          count = constants[1] ? 2 : 1;
+    if (cell->r.panels) {
+        constants[count++] = cell->r.panels;
+        constants[count++] = cell->r.zeros;
+        constants[count++] = cell->r.totals;
+    }
     const CornuScan scan = {
         .carries = carries, .slices = slices, .constants = constants, .carry_count = 2,
-        .slice_count = cell->mask ? 2 : 1, .constant_count = constants[1] ? 2 : 1, .axis = 1,
+        .slice_count = cell->mask ? 2 : 1, .constant_count = count, .axis = 1,
         .stacked_count = 1, .reverse = cell->reverse,
     };
     if (!cornu_op_scan(&scan, lstm_step, (void *)cell, out)) return NULL;
@@ -205,22 +256,28 @@ static CornuTensor *lstm_by_steps(const Cell *cell, CornuTensor *z, CornuTensor 
 /* ---- The three operators ---- */
 
 /* h (B, T, U) of one direction, and for an LSTM its last c. */
-typedef CornuTensor *Run(const Cell *cell, CornuTensor **c);
+typedef CornuTensor *Run(Cell *cell, CornuTensor **c);
 
 static CornuTensor *input_product(const Cell *cell, const int *order, int count,
                                   CornuTensor *bias)
 {
     CornuTensor *w = turned(gates_in(matrix_of(cell, 1), order, count, cell->units));
-    return plus(cornu_op_matmul(cell->x, w), bias);
+    CornuTensor *x = cell->dynamic ? cornu__in_8_bits(cell->x) : cell->x;
+    return plus(cornu_op_matmul(x, w), bias);
 }
 
-static CornuTensor *run_lstm(const Cell *cell, CornuTensor **c)
+static CornuTensor *run_lstm(Cell *cell, CornuTensor **c)
 {
     static const int order[] = { 0, 2, 3, 1 };   /* i o f c to i f c o */
     CornuTensor *bias = bias_of(cell, 0, order, 4);
     if (bias) bias = cornu_op_add(bias, bias_of(cell, 1, order, 4));
-    CornuTensor *z = input_product(cell, order, 4, bias);
-    CornuTensor *kernel = turned(gates_in(matrix_of(cell, 2), order, 4, cell->units));
+    CornuIntegerFilter w;
+    CornuTensor *z = integers_of(cell, 1, order, &w)
+                         ? plus(integer_product(cell->x, &w, quantity_of(cell, 8, order)), bias)
+                         : input_product(cell, order, 4, bias);
+    CornuTensor *kernel = integers_of(cell, 2, order, &cell->r)
+                              ? quantity_of(cell, 10, order)
+                              : turned(gates_in(matrix_of(cell, 2), order, 4, cell->units));
     CornuTensor *h0 = state_of(cell, 5), *c0 = state_of(cell, 6);
     if (cornu__given(cell->step, 7) || cell->dynamic || cell->clip > 0.0 ||
         cell->g.row != cell->h.row || cornu__whole(cell->step, "input_forget", 0))
@@ -229,7 +286,7 @@ static CornuTensor *run_lstm(const Cell *cell, CornuTensor **c)
     return cornu_op_lstm(z, kernel, h0, c0, &options, c);
 }
 
-static CornuTensor *run_gru(const Cell *cell, CornuTensor **c)
+static CornuTensor *run_gru(Cell *cell, CornuTensor **c)
 {
     static const int order[] = { 0, 1, 2 };
     const bool   after = cornu__whole(cell->step, "linear_before_reset", 0);
@@ -244,7 +301,7 @@ static CornuTensor *run_gru(const Cell *cell, CornuTensor **c)
     return cornu_op_gru(z, kernel, after ? second : NULL, h0, after, &options);
 }
 
-static CornuTensor *run_rnn(const Cell *cell, CornuTensor **c)
+static CornuTensor *run_rnn(Cell *cell, CornuTensor **c)
 {
     static const int order[] = { 0 };
     CornuTensor *bias = bias_of(cell, 0, order, 1);
@@ -290,10 +347,7 @@ static CornuStatus recurrent(CornuReadStep *step, Run *run, int gates, const cha
         return cornu__fail(CORNU_ERR_SHAPE, "x has rank %d and R %d, expected 3",
                            cornu__rank_of(x), w.rank);
     if (!rows) x = cornu__move_axis(x, 0, 1);
-    if (dynamic) {
-        x = cornu__in_8_bits(x);
-        w = cornu_shape(w.extent[0], w.extent[2], w.extent[1]);
-    }
+    if (dynamic) w = cornu_shape(w.extent[0], w.extent[2], w.extent[1]);
     Cell cells[2];
     for (int i = 0; i < directions; i++) {
         Cell *cell = &cells[i];
