@@ -17,9 +17,22 @@ static bool has_whole_batch(const CornuLayer *layer)
     return has;
 }
 
+/* Whether it, or a layer in it, regularizes its output by a function of the program's own, which gets
+ * the whole batch. */
+static bool is_regularized(const CornuLayer *layer)
+{
+    bool is = layer->activity_regularizer.kind == CORNU_OWN_REGULARIZER;
+    for (int i = 0; i < layer->inner_count && !is; i++) is = is_regularized(layer->inner[i]);
+    return is;
+}
+
 CornuStatus cornu__model_rows(CornuModel *model, const CornuType *x)
 {
     if (cornu__model_is_function(model) || model->rows != CORNU_ROWS_UNKNOWN) return CORNU_OK;
+    if (CORNU__FULL(is_regularized(&model->base), false)) {
+        model->rows = CORNU_ROWS_BY_BATCH;
+        return CORNU_OK;
+    }
     const bool whole = has_whole_batch(&model->base);
     const bool unclear = model->batch_size != 1 && (whole || is_of_graph(&model->base));
     model->rows = CORNU__FULL(false, whole) ? CORNU_ROWS_BY_BATCH : CORNU_ROWS_INDEPENDENT;

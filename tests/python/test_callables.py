@@ -263,6 +263,23 @@ class Rules(unittest.TestCase):
                     kernel_regularizer=Penalty(0.02), kernel_constraint=half,
                     activity_regularizer=Penalty(0.03))])
 
+    def test_a_regularizer_of_activities_has_the_rows_of_the_batch(self):
+        """Also of the last one, which is smaller. As Keras' it counts by its mean over rows."""
+        class Apart(cornu.regularizers.Regularizer):
+            def __call__(self, x):
+                product = cornu.ops.matmul(x, cornu.ops.transpose(x))
+                return 0.1 * cornu.ops.sum(cornu.ops.square(product - 1.0))
+        model = cornu.Sequential([cornu.Input((3,)), cornu.layers.Dense(
+            3, activity_regularizer=Apart())])
+        model.set_weights([np.eye(3), np.zeros(3)])
+        model.compile("sgd", "mse")
+        x = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")
+
+        def loss(rows):
+            return 0.1 * np.sum((rows @ rows.T - 1) ** 2)
+        self.assertAlmostEqual(model.evaluate(x, x, batch_size=4, verbose=0),
+                               (loss(x[:4]) + loss(x[4:])) / 5, places=4)
+
     def test_as_keras(self):
         model = self.model()
         model.compile(cornu.optimizers.SGD(0.2), "mse")
