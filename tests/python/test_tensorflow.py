@@ -106,6 +106,7 @@ class Functions(unittest.TestCase):
                                                       "VALID"),
                 lambda x, y: tf.image.resize(x, (8, 5)), lambda x, y: tf.image.flip_left_right(x),
                 lambda x, y: tf.nn.depth_to_space(x, 2), lambda x, y: tf.image.psnr(x, y, 1.0),
+                lambda x, y: tf.image.psnr(tf.cast(x * 50, tf.uint8), y, 255),
                 lambda x, y: tf.image.ssim(x, y, max_val=2.0)):
             self.agree(call, x, y, atol=1e-4)
 

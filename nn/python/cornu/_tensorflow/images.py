@@ -14,10 +14,19 @@ def resize(images, size, method="bilinear", preserve_aspect_ratio=False, antiali
 
 
 def convert_image_dtype(image, dtype, saturate=False):
-    if "float" not in image.dtype or "float" not in dtype:
-        raise TypeError("tf.image.convert_image_dtype of %s to %s, expected floats"
-                        % (image.dtype, dtype))
-    return ops.cast(image, dtype)
+    kind = str(image.dtype)
+    if "float" not in str(dtype):
+        raise TypeError("tf.image.convert_image_dtype of %s to %s, expected floats" % (kind, dtype))
+    image = ops.cast(image, dtype)
+    return image if "float" in kind else image / float(np.iinfo(kind).max)
+
+
+def _as_floats(max_val, a, b):
+    """Both images, those of whole numbers in [0, 1], and the largest value of the first one's."""
+    kind = str(a.dtype)
+    if "float" not in kind:
+        max_val = max_val / np.iinfo(kind).max
+    return float(max_val), convert_image_dtype(a, "float32"), convert_image_dtype(b, "float32")
 
 
 def flip_left_right(image):
@@ -161,14 +170,15 @@ def total_variation(images):
 
 def psnr(a, b, max_val):
     """In dB, of each image. Source: "Image Quality Metrics: PSNR vs. SSIM", 2010, section 2."""
-    a, b = ops.cast(a, "float32"), ops.cast(b, "float32")
-    return 10 * ops.log10(float(max_val) ** 2 / ops.mean(ops.square(a - b), axis=(-3, -2, -1)))
+    max_val, a, b = _as_floats(max_val, a, b)
+    return 10 * ops.log10(max_val ** 2 / ops.mean(ops.square(a - b), axis=(-3, -2, -1)))
 
 
 def ssim(img1, img2, max_val, filter_size=11, filter_sigma=1.5, k1=0.01, k2=0.03,
          return_index_map=False):
     """Of each image. Source: Wang and others, "Image Quality Assessment: From Error Visibility to
     Structural Similarity", 2004, section III.B."""
+    max_val, img1, img2 = _as_floats(max_val, img1, img2)
     channels = img1.shape[-1]
     at = np.arange(filter_size) - (filter_size - 1) / 2
     line = np.exp(-at ** 2 / (2 * filter_sigma ** 2))
