@@ -67,6 +67,17 @@ class Built(unittest.TestCase):
             np.testing.assert_allclose(got, float(kind()(true, pred)), rtol=2e-5,
                                        err_msg=kind.__name__)
 
+    def test_weights_stay_as_they_were_read(self):
+        x = np.eye(3, dtype="float32")
+        for read in (lambda layer: layer.get_weights()[0], lambda layer: layer.kernel.numpy()):
+            layer = layers.Dense(2, use_bias=False)
+            layer.build((None, 3))
+            before = read(layer)
+            symbol = cornu.Input((3,))
+            np.testing.assert_array_equal(cornu.Model(symbol, layer(symbol)).get_weights()[0],
+                                          before)
+            np.testing.assert_array_equal(layer(x), before)
+
     def test_weights_are_in_the_order_of_attributes(self):
         y, x = cornu.Input((4,)), cornu.Input((4,))
         model = cornu.Model([y, x], Added(losses.MeanSquaredError())(y, x))

@@ -91,6 +91,8 @@ class Weight(Readable):
         finish_pending()
         values = np.empty(self.shape, np.float32)
         lib.cornu_weight_read(self._address, Borrowed().array(values))
+        if not self._weight.variable and not self._weight.host:     # what has been seen stays:
+            lib.cornu_weight_write(self._address, Borrowed().array(values))     # a model draws anew
         return values.astype(self.dtype, copy=False)
 
     @property
