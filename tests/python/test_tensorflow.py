@@ -172,6 +172,33 @@ class Tapes(unittest.TestCase):
             y = tf.reduce_sum(x ** 2)
         np.testing.assert_array_equal(tape.gradient(y, x).numpy(), [4, 6])
 
+    def test_through_what_tensorflow_computed_before(self):
+        """Variables of TensorFlow, of whose functions losses and layers get results."""
+        w, y = tf.Variable(rows(3, 4)), tf.constant(rows(3, 4, seed=2))
+        dense = L.Dense(2, use_bias=False)
+        dense.build((None, 4))
+        kernel = tf.constant(dense.get_weights()[0])
+        for ours, theirs in (
+                (lambda z: cornu.losses.MeanSquaredError()(y, z),
+                 lambda z: tf.reduce_mean(tf.square(y - z))),
+                (lambda z: ops.sum(dense(z) ** 2), lambda z: tf.reduce_sum((z @ kernel) ** 2)),
+                (lambda z: ops.sum(ops.multiply(z, w)) + ops.mean(z * y),
+                 lambda z: tf.reduce_sum(z * w) + tf.reduce_mean(z * y))):
+            made = []
+            for loss in (ours, theirs):
+                with tf.GradientTape() as tape:
+                    tape.watch(y)
+                    made.append(loss(tf.square(w) * y))
+                made[-1] = tape.gradient(made[-1], {"w": w, "y": y})
+            for name in ("w", "y"):
+                np.testing.assert_allclose(made[0][name], made[1][name], atol=1e-5)
+        with tf.GradientTape() as tape:
+            loss = ops.sum(dense(tf.square(w)))
+        kernel, of_w = tape.gradient(loss, [dense.kernel, w])
+        np.testing.assert_allclose(kernel, np.tile(np.sum(w.numpy() ** 2, 0)[:, None], 2),
+                                   rtol=1e-5)
+        self.assertEqual(of_w.shape, (3, 4))
+
     def test_in_a_train_step(self):
         test = self
 

@@ -48,7 +48,7 @@ def connect(tensorflow):
         return isinstance(value, (Tensor, Value, Readable))
 
     _make_dispatcher(tensorflow, eager)().register()
-    tensorflow.GradientTape = _make_tape(tensorflow.GradientTape, is_ours)
+    tensorflow.GradientTape = _make_tape(tensorflow, eager, is_ours)
     tensorflow.function = _make_function(tensorflow)
     for module, functions in ((tensorflow, LOOPS), (tensorflow.image, REPLACED)):
         for name, made in functions.items():
@@ -148,9 +148,12 @@ def _drawing(real, draw):
 
 # ---- Tapes ----
 
-def _make_tape(real, is_ours):
+def _make_tape(tensorflow, eager, is_ours):
+    real = tensorflow.GradientTape
+
     class Tape(real):
-        """tf.GradientTape of tensors and variables of either package."""
+        """tf.GradientTape of tensors and variables of either package. A target of ours may depend
+        on TensorFlow's variables by results of TensorFlow that ours were computed of."""
 
         cornu_tape = GradientTape
 
@@ -179,7 +182,31 @@ def _make_tape(real, is_ours):
             mapped(target, flat.append)
             if not any(is_ours(each) for each in flat):
                 return super().gradient(target, sources, output_gradients, **options)
-            return self._cornu.gradient(target, sources, output_gradients)
+            made, flat, between = [], [], self._cornu.taken(eager)
+            mapped(sources, flat.append)
+            theirs = [x for x in flat if isinstance(x, (eager, tensorflow.Variable))]
+            between = [x for x in between if not any(x is each for each in theirs)]
+            direct = self._cornu.gradient(target, sources, output_gradients)
+            if not between or not theirs:
+                return direct
+            inner = self._cornu.gradient(target, between, output_gradients)
+            mapped(direct, made.append)
+            return self._joined(sources, flat, made, theirs, zip(between, inner))
+
+        def _joined(self, sources, flat, made, theirs, inner):
+            """The gradients, of which those of TensorFlow's sources get what comes by its results
+            in between."""
+            known = [(x, tensorflow.convert_to_tensor(g.numpy())) for x, g in inner
+                     if g is not None]
+            through = super().gradient([x for x, _ in known], theirs, [g for _, g in known])
+            found = {id(x): g for x, g in zip(theirs, through) if g is not None}
+            taken = {id(x) for x in self._cornu.taken((eager, tensorflow.Variable))}
+            for i, source in enumerate(flat):
+                if id(source) in found:
+                    given = made[i].numpy() if id(source) in taken else 0
+                    made[i] = found[id(source)] + given
+            given = iter(made)
+            return mapped(sources, lambda _: next(given))
     Tape.__name__ = Tape.__qualname__ = real.__name__
     return Tape
 

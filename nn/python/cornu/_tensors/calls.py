@@ -238,13 +238,15 @@ class _Symbols:
         if not is_array(value) and not isinstance(value, (list, tuple)):
             self.key.append(value)
             return value
-        mask = getattr(value, "_keras_mask", None)
+        mask, given = getattr(value, "_keras_mask", None), value
         if not isinstance(value, (Value, Readable)):
             value = stored(value)
         if not value.shape:
             raise ValueError("a layer is called on a scalar, expected an array with a row for each "
                              "sample")
         place = self._add(value)
+        if current() is not None and "string" not in self.key[-1]:
+            self.given[-1] = given      # by which a tape knows it
         if mask is not None:
             self.masks[place.i] = self._add(mask).i
         return place

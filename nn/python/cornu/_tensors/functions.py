@@ -413,6 +413,11 @@ class GradientTape:
             self._lazy.constant(tensor)
             self._lazy.used = before
 
+    def taken(self, kind):
+        """What has been computed with under the tape that is of this class of another package."""
+        known = self._lazy._constants.values() if self._lazy is not None else ()
+        return [array for array, _ in known if isinstance(array, kind)]
+
     def gradient(self, target, sources, output_gradients=None, unconnected_gradients="none"):
         """The gradients of the target, or of the sum of several, in the structure of the sources.
         Of what nothing has used since the tape began it is None, or with "zero" zeros."""
