@@ -93,6 +93,37 @@ class Loops(unittest.TestCase):
         self.loop(model, step)
         self.same(model)
 
+    def test_calls_and_gradients_after_an_update(self):
+        """A model that was updated is called as it is then; the gradients of what was computed
+        before are with respect to the weights that this read."""
+        def model(kind=cornu.Model):
+            x = cornu.Input((2,))
+            return kind(x, L.Dense(1, kernel_initializer="ones", use_bias=False)(x))
+
+        def update(network, x, apply):
+            with cornu.GradientTape(persistent=True) as tape:
+                first, second = ops.sum(network(x)), ops.sum(network(x) ** 2)
+            apply(tape.gradient(first, network.trainable_variables))
+            gradient, = tape.gradient(second, network.trainable_variables)
+            apply([gradient])
+            return {"loss": first, "gradient": ops.sum(gradient), "after": ops.sum(network(x))}
+
+        class Own(cornu.Model):
+            def train_step(self, data):
+                return update(self, data, lambda g: self.optimizer.apply(
+                    g, self.trainable_variables))
+        x, network, optimizer = np.array([[1, 2]], "float32"), model(), cornu.optimizers.SGD(0.1)
+        step = cornu.function(lambda x: update(network, x, lambda g: optimizer.apply(
+            g, network.trainable_variables)))
+        own = model(Own)
+        own.compile(cornu.optimizers.SGD(0.1))
+        logs = own.fit(x, epochs=2, verbose=0).history
+        for i, (first, gradient) in enumerate(((3.0, 18.0), (-0.5, -3.0))):
+            made = step(x)
+            for name, wanted in (("loss", first), ("gradient", gradient), ("after", -0.5)):
+                self.assertAlmostEqual(float(made[name]), wanted, 5)
+                self.assertAlmostEqual(logs[name][i], wanted, 5)
+
     def test_a_tape_without_a_function(self):
         model, optimizer = network(), cornu.optimizers.Adam(1e-3)
         loss_of = cornu.losses.SparseCategoricalCrossentropy()

@@ -110,8 +110,6 @@ class Logged:
 class Step(Into):
     """The recording of a step."""
 
-    sequential = True
-
     def __init__(self, call, counted):
         super().__init__(call.graph, counted, call)
         self.address, self.losses, self._of = ctypes.addressof(call), [], self

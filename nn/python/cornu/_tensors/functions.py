@@ -181,6 +181,7 @@ def assign_in(recording, variable, value, dtype, owner):
     pointer = value.pointer
     if value.dtype != dtype:
         pointer = lib.cornu_op_convert(pointer, dtype_number(dtype))
+    recording.updating([variable])
     lib.cornu_assign(variable, recording.settled(pointer))
     recording.kept.append(owner)
     if recording.values is not None:
@@ -268,8 +269,6 @@ class Function:
     of new types, and afterwards run by the library alone. Arrays, also in lists and dictionaries,
     are its operands; numbers, strings and other objects are constants of a recording."""
 
-    sequential = False      # see Recording.be_sequential
-
     def __init__(self, python):
         functools.update_wrapper(self, python)
         self.python, self._recorded, self.counter = python, {}, Counter()
@@ -339,20 +338,23 @@ def rehearse(python, *args):
 
 # ---- Gradients ----
 
-def gradients(loss, variables):
+def gradients(loss, variables, updates=None):
     """The gradients of a loss, which is summed unless it is a scalar, with respect to variables,
-    weights or recorded tensors: a list of values, zeros where it does not depend on them."""
+    weights or recorded tensors: a list of values, zeros where it does not depend on them. Variables
+    that were updated since then are those that the loss has read: after so many `updates`, by
+    default the ones before it."""
     _check_loss(loss)
     recording = loss.recording
     if recording.closed:
         raise ValueError("gradients: the values under the tape have been computed, so that there "
                          "are no gradients any more; in %s" % users_line())
     recording.journal = None
+    updates = loss.updates if updates is None else updates
     if loss.ndim:
         loss = record(recording, "sum", (loss,), {})
     if loss.dtype == "float16" or loss.dtype == "bfloat16":
         loss = record(recording, "cast", (loss, "float32"), {})
-    given = [_source(recording, variable) for variable in variables]
+    given = [_source(recording, variable, updates) for variable in variables]
     if not given:
         return []
     x, out = (ctypes.c_void_p * len(given))(*given), (ctypes.c_void_p * len(given))()
@@ -372,12 +374,12 @@ def _check_loss(loss):
                         if of_others else "", users_line()))
 
 
-def _source(recording, variable):
+def _source(recording, variable, updates):
     if isinstance(variable, Value):
         return recording.value(variable).pointer
     if isinstance(variable, Readable):
         variable._read(recording)
-        return lib.cornu_read(recording.pointer, variable._native())
+        return recording.read_before(variable._native(), updates)
     return recording.constant(variable).pointer
 
 
@@ -432,7 +434,7 @@ class GradientTape:
         total = _total(targets, weights if output_gradients is not None else [None] * len(targets))
         unused = [kind == "none" and not _is_used(total.recording, x) for x in flat]
         before = set(total.recording.used)
-        made = iter(gradients(total, flat))
+        made = iter(gradients(total, flat, max(each.updates for each in targets)))
         total.recording.used = before
         given = iter([None if none else each for none, each in zip(unused, made)])
         return mapped(sources, lambda _: next(given))

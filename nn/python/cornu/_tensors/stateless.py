@@ -66,7 +66,7 @@ def lent(what, variables, values, act):
         raise ValueError("%s: %d values are given for %d variables; in %s"
                          % (what, len(values), len(variables), users_line()))
     recording = current()
-    recording.be_sequential()
+    recording.need_order()
     values = [recording.value(value) for value in values]
     before = [recording.value(variable) for variable in variables]
     for variable, value in zip(variables, values):

@@ -78,6 +78,7 @@ class Value(Operators):
 
     def __init__(self, pointer, recording):
         self.pointer, self.recording, self._array = pointer, recording, None
+        self.updates = recording.updates
         kind = lib.cornu_tensor_type(pointer)
         self.shape, self._dtype = shape_of(kind.shape), kind.dtype
         if recording.values is not None:
@@ -171,7 +172,8 @@ class Recording:
     counter: a variable that counts its runs, for random numbers; see Counter
     lazy: values compute when they are needed, of a GradientTape
     tried: the devices, by address, on which it has been begun before
-    of: the function that is recorded, whose `sequential` says whether statements run in order
+    of: the function or the step that is recorded, whose statements run in order: what is read is
+        what was assigned before
     """
 
     model = None        # whose step it is
@@ -183,6 +185,7 @@ class Recording:
         self.counter, self._iteration = counter, None
         self.values = [] if lazy else None
         self.closed, self.restores, self.assigns = False, {}, False
+        self.updates, self._before = 0, {}      # of variables so far; see updating
         self.used = set()   # arrays and variables, by id, that something has read
         self.bound = {}     # values of variables, by their id, that are none in this recording
         self.journal = [] if lazy else None     # operations on arrays, before it needs its device
@@ -206,18 +209,15 @@ class Recording:
             self._owned = Owned(lib.cornu_graph_create(self.device), lib.cornu_graph_free,
                                 self._device)
             lib.cornu_graph_set_whole_batch(self._owned.address)
-            if self._of is not None and self._of.sequential:
+            if self._of is not None:
                 lib.cornu_graph_set_sequential(self._owned.address)
         return self._owned.address
 
-    def be_sequential(self):
-        """What is read from now on is what was assigned before; else it begins anew."""
+    def need_order(self):
+        """Fails where statements do not run in order."""
         if self._of is None:
             raise NotImplementedError("stateless calls, which need a cornu.function or train_step "
                                       "around them; in %s" % users_line())
-        if not self._of.sequential:
-            self._of.sequential = True
-            raise Again()
 
     def use(self, device):
         """A model or a variable on a device (something with address and counted) is part of it: it
@@ -293,6 +293,19 @@ class Recording:
         self.journal = None
         self.kept.append(keep)
         return Value(lib.cornu_read_assigned(self.pointer, variable), self)
+
+    def updating(self, variables):
+        """Before these variables of the library are assigned others: gradients of what has been
+        computed are with respect to what it has read."""
+        for variable in variables:
+            self._before.setdefault(variable, []).append(
+                (self.updates, lib.cornu_read(self.pointer, variable)))
+        self.updates += 1
+
+    def read_before(self, variable, updates):
+        """The tensor of a variable that what was computed after so many updates reads."""
+        return next((tensor for at, tensor in self._before.get(variable, ()) if at >= updates),
+                    None) or lib.cornu_read(self.pointer, variable)
 
     def iteration(self):
         """The tensor that counts runs; counted once in each."""

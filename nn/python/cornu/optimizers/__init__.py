@@ -130,6 +130,7 @@ class ByHand(StatelessOptimizer):
                            ", ".join(v.path for v in variables[:3]), users_line()))
         tensors = [recording.value(grads[place[address]]).pointer for address in order]
         given = (ctypes.c_void_p * len(tensors))(*tensors)
+        recording.updating(place)
         try:
             lib.cornu_optimizer_apply(self._optimizer(), recording.pointer, given)
         except ArgumentError:
