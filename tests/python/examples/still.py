@@ -218,5 +218,10 @@ def _tensorflow(tf, ops):
         made = made * (maxval - minval) + minval
         return tf.cast(tf.floor(made) if tf.as_dtype(dtype).is_integer else made, dtype)
 
+    def categorical(logits, num_samples, dtype=tf.int64, seed=None, name=None):
+        rows, classes = extents(tf.shape(logits))
+        draws = -tf.math.log(-tf.math.log(uniform([rows, num_samples, classes], 1e-6, 1.0)))
+        return tf.cast(tf.argmax(logits[:, tf.newaxis] + draws, -1), dtype)
+
     tf.random.normal = tf.random.truncated_normal = normal
-    tf.random.uniform = uniform
+    tf.random.uniform, tf.random.categorical = uniform, categorical
