@@ -34,9 +34,13 @@ def is_keras_tensor(x):
 
 def ctc_batch_cost(y_true, y_pred, input_length, label_length):
     """The loss of each row, in nats: (B, 1). y_true (B, L) of classes, y_pred (B, T, C) of
-    probabilities, and the lengths of both, (B, 1)."""
-    losses = ops.ctc_loss(y_true, ops.log(y_pred + epsilon()), ops.squeeze(label_length, -1),
-                          ops.squeeze(input_length, -1), mask_index=y_pred.shape[-1] - 1)
+    probabilities, and the lengths of both, (B, 1). The blank and larger numbers fill up labels."""
+    blank = y_pred.shape[-1] - 1
+    y_true = ops.cast(y_true, "int32")
+    length = ops.minimum(ops.cast(ops.squeeze(label_length, -1), "int32"),
+                         ops.sum(ops.cast(y_true < blank, "int32"), axis=-1))
+    losses = ops.ctc_loss(ops.minimum(y_true, blank), ops.log(y_pred + epsilon()), length,
+                          ops.squeeze(input_length, -1), mask_index=blank)
     return ops.expand_dims(losses, -1)
 
 
