@@ -17,8 +17,8 @@ static bool has_whole_batch(const CornuLayer *layer)
     return has;
 }
 
-/* Whether it, or a layer in it, regularizes its output by a function of the program's own, which gets
- * the whole batch. */
+/* Whether it, or a layer in it, regularizes its output by a function of the program's own, which
+ * gets the whole batch. */
 static bool is_regularized(const CornuLayer *layer)
 {
     bool is = layer->activity_regularizer.kind == CORNU_OWN_REGULARIZER;

@@ -202,9 +202,9 @@ class Settings(unittest.TestCase):
         self.assertEqual(found.shape, (2, 1))
         np.testing.assert_allclose(found[:, 0], ops.ctc_loss(
             y_true, ops.log(y_pred), labels[:, 0], steps[:, 0], mask_index=3), rtol=1e-4)
-        padded = np.array([[0, 1, 99], [2, 99, 99]], "int64")      # lengths of all, as of TensorFlow
-        np.testing.assert_allclose(backend.ctc_batch_cost(padded, y_pred, steps, np.full((2, 1), 3)),
-                                   found, rtol=1e-5)
+        padded = backend.ctc_batch_cost(np.array([[0, 1, 99], [2, 99, 99]]), y_pred, steps,
+                                        np.full((2, 1), 3))     # as of TensorFlow
+        np.testing.assert_allclose(padded, found, rtol=1e-5)
         paths, scores = backend.ctc_decode(y_pred, np.array([6.0, 5.0]))
         self.assertEqual((len(paths), paths[0].shape, scores.shape), (1, (2, 6), (2, 1)))
         self.assertEqual(len(backend.ctc_decode(y_pred, steps[:, 0], False, 9, 2)[0]), 2)

@@ -1,5 +1,5 @@
-/* Losses that are layers, as JSON. Not Keras': its add_loss is in the code of a class. And losses of
- * the program's own, which are layers where the program is not there. */
+/* Losses that are layers, as JSON. Not Keras': its add_loss is in the code of a class. And losses
+ * of the program's own, which are layers where the program is not there. */
 #include "../../model/traced/loss_layer_internal.h"
 #include "../keras_internal.h"
 #include "../../fields/own_objects_internal.h"
