@@ -6,6 +6,9 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -112,6 +115,13 @@ void *cornu__allocate_aligned(size_t bytes)
 }
 
 void cornu__release(void *memory) { free(memory); }
+
+void cornu__give_back_memory(void)
+{
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
+}
 
 char *cornu__copy_text(const char *text)
 {

@@ -19,6 +19,8 @@ void *cornu__allocate(size_t count, size_t size);
 void *cornu__allocate_aligned(size_t bytes);
 
 void cornu__release(void *memory);           /* NULL does nothing; for both kinds */
+/* Gives free pages back to the system, where the C library keeps them: after what took much. */
+void cornu__give_back_memory(void);
 
 /* A copy of a string, or NULL and CORNU_ERR_MEMORY. */
 char *cornu__copy_text(const char *text);

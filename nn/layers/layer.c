@@ -347,8 +347,11 @@ CornuStatus cornu_weight_write(CornuWeight *weight, CornuArray from)
 
 CornuStatus cornu__weight_copy(CornuWeight *to, const CornuWeight *from)
 {
-    const bool       alike = kept_as(to) == kept_as(from);
-    const CornuArray values = new_values(alike ? kept_type(from) : from->type);
+    const bool      alike = kept_as(to) == kept_as(from);
+    const CornuType type = alike ? kept_type(from) : from->type;
+    if (CORNU__FULL(alike && from->host, false))
+        return write_kept(to, cornu_array_from(from->host, type));
+    const CornuArray values = new_values(type);
     CornuStatus      status = values.data ? CORNU_OK : CORNU_ERR_MEMORY;
     if (!status) status = alike ? read_kept(from, values) : cornu_weight_read(from, values);
     if (!status) status = alike ? write_kept(to, values) : cornu_weight_write(to, values);

@@ -42,7 +42,6 @@ static CornuStatus note_arithmetic(const CornuLiteGraph *graph, CornuModel *mode
 {
     char text[700] = "f32, of weights that the file has as integers";
     const bool whole = is_quantized(graph, true);
-    if (!whole && !is_quantized(graph, false)) return CORNU_OK;
     if (whole) {
         CornuLiteRun     *run = cornu__lite_run_create(graph, 1);
         const CornuStatus status = run ? CORNU_OK : cornu_error_take();
@@ -64,10 +63,15 @@ static CornuStatus load_graph(const char *path, CornuInputShapes *shapes, CornuM
     *model = NULL;
     CORNU__TRY(cornu__lite_open(path, &graph));
     CornuStatus status = cornu__lite_to_onnx(graph, true, &file);
+    if (!is_quantized(graph, true) && !is_quantized(graph, false)) {   /* no note is needed */
+        cornu__lite_graph_free(graph);
+        graph = NULL;
+    }
     if (!status) status = cornu__onnx_load_bytes(file.bytes, file.size, shapes, model);
-    if (!status) status = note_arithmetic(graph, *model);
+    if (!status && graph) status = note_arithmetic(graph, *model);
     cornu__lite_graph_free(graph);
     cornu__release(file.bytes);
+    cornu__give_back_memory();
     if (!status) return CORNU_OK;
     cornu_model_free(*model);
     *model = NULL;

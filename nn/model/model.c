@@ -340,8 +340,14 @@ CornuStatus cornu_model_copy_weights(CornuModel *to, const CornuModel *from)
                                other->path, from->base.name,
                                cornu_type_print(&text[1], other->type));
     }
-    for (int i = 0; i < count; i++)
-        CORNU__TRY(cornu__weight_copy(to->base.weights[i], from->base.weights[i]));
+    /* Those of a model that is to predict are written to its device at once, as they are unless
+     * they are rounded there. */
+    for (int i = 0; i < count; i++) {
+        CornuWeight *own = to->base.weights[i];
+        if (CORNU__FULL(to->predicts, false) && cornu__weight_stored(own, NULL) == CORNU_F32)
+            CORNU__TRY(cornu__weight_move(own, to->device));
+        CORNU__TRY(cornu__weight_copy(own, from->base.weights[i]));
+    }
     return CORNU_OK;
 }
 

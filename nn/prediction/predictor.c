@@ -90,8 +90,9 @@ static CornuStatus fill_predictor(CornuPredictor *predictor, const CornuPredicto
     predictor->model = cornu_model_clone(model);
     if (!predictor->model) return cornu__fail_prefix(cornu_error_take(), "cornu_predictor");
     predictor->model->seed = model->seed;
-    CORNU__TRY(cornu_model_copy_weights(predictor->model, model));
     CORNU__TRY(cornu__model_predict_on(predictor->model, predictor->device));
+    CORNU__TRY(CORNU__FULL(cornu__model_apply_policy(predictor->model), CORNU_OK));
+    CORNU__TRY(cornu_model_copy_weights(predictor->model, model));
     CORNU__TRY(cornu__model_make_variables(predictor->model));
     const int64_t fixed = cornu_model_batch_size(model);
     predictor->max_batch = fixed != CORNU_NONE ? fixed
@@ -209,6 +210,8 @@ static void evict(Caller *caller)
 static CornuStatus make_step(CornuPredictor *predictor, Caller *caller, const CornuArrays *arrays)
 {
     CornuStep *fresh;
+    /* A model that was loaded for this alone has been freed. */
+    if (CORNU__FULL(!caller->steps, false)) cornu__give_back_memory();
     CORNU__TRY(cornu__step_make(predictor->model, CORNU_STEP_PREDICT, arrays, !predictor->alone,
                                 &fresh));
     if (fresh->stateful) {   /* a layer of the user's own */

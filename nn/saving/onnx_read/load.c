@@ -269,6 +269,7 @@ CornuModel *cornu__onnx_load_shaped(const char *path, CornuInputShapes *shapes)
     CornuStatus    status = cornu__file_read(&file, path);
     if (!status) status = load_or_free(file.bytes, file.size, path, shapes, &model);
     cornu__file_release(&file);
+    cornu__give_back_memory();
     return status ? cornu__null() : model;
 }
 
