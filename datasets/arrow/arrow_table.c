@@ -67,7 +67,8 @@ static bool is_wanted(const CornuTableConfig *config, const char *column)
 {
     const char *const *listed = config->columns;
     while (listed && *listed && strcmp(*listed, column)) listed++;
-    return (!listed || *listed) && (!config->like || cornu__table_column(config->like, column) >= 0);
+    return (!listed || *listed) &&
+           (!config->like || cornu__table_column(config->like, column) >= 0);
 }
 
 /* The columns, and which of them are read. */

@@ -290,8 +290,8 @@ static CornuModel *make_of_version(const json_t *config, const json_t *metadata,
     return model;
 }
 
-/* The arguments of compile; NULL for those of a model that a step of the program's own trains, which
- * that compiles itself (nn/python/cornu/_models/assets.py). */
+/* The arguments of compile; NULL for those of a model that a step of the program's own trains,
+ * which that compiles itself (nn/python/cornu/_models/assets.py). */
 static const json_t *compile_config(const json_t *config)
 {
     return json_object_get(config, "own_step") ? NULL : json_object_get(config, "compile_config");

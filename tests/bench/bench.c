@@ -232,7 +232,8 @@ int main(int count, char **arguments)
     const Option flags[] = {
         { "filter", OPTION_TEXT, &filter, "LIST",
           "of limits, threads, kernels, steps, scaling, latency, generation, predictor, int8, "
-          "generated, overhead, embedding, images, compile, layouts, large; default all but large", 0, 0, NULL },
+          "generated, overhead, embedding, images, compile, layouts, large; default all but large",
+          0, 0, NULL },
         { "models", OPTION_TEXT, &bench.models, "LIST",
           "networks; default all, but only those of models/ except for steps", 0, 0, NULL },
         { "devices", OPTION_TEXT, &bench.devices, "LIST",

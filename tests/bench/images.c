@@ -47,7 +47,8 @@ static float noise(const uint32_t *lattice, int apart, int row, int column)
     const float v = (float)(row % apart) / (float)apart, u = (float)(column % apart) / (float)apart;
     float       corner[4];
     for (int i = 0; i < 4; i++)
-        corner[i] = (float)lattice[(y + i / 2) % SIDE * SIDE + (x + i % 2) % SIDE] * 0x1p-32F - 0.5F;
+        corner[i] = -0.5F +
+                    0x1p-32F * (float)lattice[(y + i / 2) % SIDE * SIDE + (x + i % 2) % SIDE];
     const float top = corner[0] + (corner[1] - corner[0]) * u;
     return top + (corner[2] + (corner[3] - corner[2]) * u - top) * v;
 }

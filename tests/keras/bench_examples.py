@@ -3,10 +3,10 @@
     make bench-keras-examples [ONLY='vision/cait nlp'] [SIDES='cornu jax'] PYTHON=...
 
 Each program is small, so that what it takes is mostly Python, tracing and compiling. Each side has
-one process for all, which first imports TensorFlow, as some programs do, and trains a small model. Per program: seconds of all of it; seconds
-of its first training by fit, which includes tracing and compiling; and milliseconds of an epoch
-later on, of EPOCHS further ones of its last fit: most have one step. A dash: that side cannot run
-it, or it has no fit.
+one process for all, which first imports TensorFlow, as some programs do, and trains a small model.
+Per program: seconds of all of it; seconds of its first training by fit, which includes tracing and
+compiling; and milliseconds of an epoch later on, of EPOCHS further ones of its last fit: most have
+one step. A dash: that side cannot run it, or it has no fit.
 """
 
 import contextlib
@@ -59,7 +59,7 @@ def work():
         os.environ["EXAMPLE_SIDE"] = "cornu" if side == "cornu" else "keras"
         sys.path.insert(0, HERE)
         if "tensorflow" in SIDES:
-            import tensorflow       # noqa: F401
+            __import__("tensorflow")
         import harness
         keras = harness.keras
         model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])

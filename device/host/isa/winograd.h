@@ -17,7 +17,8 @@ enum {
 };
 
 /* What becomes of the outputs of a tile, row by row: y = sum + bias, then finished, with a term or
- * NULL. The bias has whole registers. Bit k of `zero`: the sum of output k is zero, whatever rounding left. */
+ * NULL. The bias has whole registers. Bit k of `zero`: the sum of output k is zero, whatever
+ * rounding left. */
 typedef struct {
     uint32_t     zero;
     float       *y[CORNU_WINOGRAD_OUTPUTS];      /* NULL: not stored */

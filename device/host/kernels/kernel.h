@@ -29,9 +29,9 @@ typedef enum {
  * The epilogue of a product, applied to the result before it leaves the registers or the cache:
  *     y = activation((y + bias) scale + shift + term) slope(gate), each part optional, bias, scale
  * and shift along the last axis. Scale and shift are those of a batch normalization that predicts,
- * the term what a residual connection adds; or in place of an activation a slope along the last axis,
- * by which what is below 0 is multiplied. Gates are results of a relu: after a gradient the last
- * factor is the slope of that activation.
+ * the term what a residual connection adds; or in place of an activation a slope along the last
+ * axis, by which what is below 0 is multiplied. Gates are results of a relu: after a gradient the
+ * last factor is the slope of that activation.
  */
 typedef struct {
     const void      *bias;         /* of the result's dtype; NULL: none */
@@ -59,7 +59,7 @@ CornuFinish cornu__epilogue_finish(const CornuEpilogue *epilogue);
 /* Applies an epilogue, without gate. */
 void cornu__epilogue_apply(const CornuEpilogue *epilogue, const CornuEpilogueRows *rows);
 
-/* What is left of an epilogue, without gate, once that is applied: another activation or nothing. */
+/* What is left of an epilogue, without gate, once that is applied: another activation or none. */
 CornuEpilogue cornu__epilogue_after_tiles(const CornuEpilogue *epilogue);
 
 /* Multiplies by slope(gate) `count` elements at y, the first of which is element `first` of the

@@ -147,7 +147,8 @@ static CornuStatus doubled(CornuOwnStep *self, CornuStepCall *step, CornuTensor 
 static void own_metrics_and_predictions(void **state)
 {
     static const int32_t labels[N] = { 0, 1, 1, 0, 1, 0, 0, 1, 1, 1 };
-    WithMetric with = { .own = { .test = with_metric, .predict = doubled, .logs = { "right", "hidden" } },
+    WithMetric with = { .own = { .test = with_metric, .predict = doubled,
+                                 .logs = { "right", "hidden" } },
                         .accuracy = CORNU_ACCURACY };
     CornuModel *plain = classifier(*state, NULL), *model = classifier(*state, &with.own);
     double      results[4], expected[2];

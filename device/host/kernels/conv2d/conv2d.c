@@ -137,8 +137,8 @@ static int64_t pooled_row(const CornuDirect *c)
     return (c->walk.axis[1].out + UINT8_MAX) * c->walk.out_channels;
 }
 
-/* Cuts of the height by which the fewest bytes come from the second-level cache: bands whose x stays
- * in the first level read all panels each, taller ones read their x once for each panel. */
+/* Cuts of the height by which the fewest bytes come from the second-level cache: bands whose x
+ * stays in the first level read all panels each, taller ones read their x once for each panel. */
 static int64_t bands_of_height(const CornuDirect *c)
 {
     const int64_t rows = c->walk.axis[0].out, size = (int64_t)c->products->size;
@@ -158,8 +158,8 @@ static int64_t least_slabs(const CornuDirect *c, int64_t threads)
     return threads > 1 ? ceil_divide(THREAD_UNITS * threads, larger(1, c->walk.batch)) : 1;
 }
 
-/* Of one tap on each position neighbouring rows are one row, which fills tiles: of so many positions
- * at most, and rows enough for all bands and threads. */
+/* Of one tap on each position neighbouring rows are one row, which fills tiles: of so many
+ * positions at most, and rows enough for all bands and threads. */
 static void join_rows(CornuDirect *c, int64_t least)
 {
     CornuAxis    *height = &c->walk.axis[0], *width = &c->walk.axis[1];
@@ -333,8 +333,8 @@ static void use_panel(const CornuDirect *c, CornuTile *tile, int64_t first, cons
     tile->columns = (int)smaller(columns, c->walk.out_channels - first);
 }
 
-/* While tiles of the band meet the panel at `first` they request the next one, if panels are so many
- * and one image so few bands that no cache near holds it. */
+/* While tiles of the band meet the panel at `first` they request the next one, if panels are so
+ * many and one image so few bands that no cache near holds it. */
 static void request_panel(const CornuDirect *c, const Band *band, int64_t first, CornuTile *tile,
                           CornuAhead *ahead)
 {
@@ -485,7 +485,8 @@ static void convolve_windows(const CornuDirect *c, const Band *band, float *narr
     const int64_t size = bf16 && !wide ? sizeof(uint16_t) : sizeof(float);
     const int64_t tiles = ceil_divide(columns, c->products->most_windows);
     CornuWindows  windows = { .tile = { .runs = band->runs, .finish.relu = relu,
-                                        .narrow = bf16 && !wide, .x_stride = x_step(c), .y_stride = F },
+                                        .narrow = bf16 && !wide, .x_stride = x_step(c),
+                                        .y_stride = F },
                               .rounds = bf16,
                               .x_row = c->gather ? 2 * gathered_row(c)
                                      : c->walk.axis[0].stride * c->walk.axis[1].in *

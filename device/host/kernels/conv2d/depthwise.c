@@ -8,9 +8,9 @@
  * and some registers of sums are the next outputs of a row, or the taps of d_filter
  * (isa/depthwise.h). Taps on padding are left out. Where channels are fewer than a register holds
  * and divide it, neighbouring outputs fill it: their channels are side by side in x and y, and
- * repeated in the filter. bf16 is widened an image at a time, in the cache. Where the rows of x that
- * a row of outputs meets exceed the first-level cache, a block makes all rows of some channels after
- * the others.
+ * repeated in the filter. bf16 is widened an image at a time, in the cache. Where the rows of x
+ * that a row of outputs meets exceed the first-level cache, a block makes all rows of some channels
+ * after the others.
  *
  * The input gradient is the same walk over d_y, transposed. For d_filter the batch is cut into
  * chunks; each makes its own sum, and these are added in order.

@@ -55,8 +55,8 @@ static CornuStatus run_image(const CornuOpArguments *call, const void *const *in
 }
 
 /* ---- integer_sums: x (B, H, W, C) u8, zero i32, the filter's panels, its zeros and totals (F)
- * i32; numbers: height and width of the window, strides, dilations, rows of x that no window reaches.
- * y (B, Ho, Wo, F) i32. ---- */
+ * i32; numbers: height and width of the window, strides, dilations, rows of x that no window
+ * reaches. y (B, Ho, Wo, F) i32. ---- */
 
 static CornuInt8Window window_of(const CornuOpArguments *call)
 {
