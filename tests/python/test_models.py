@@ -569,21 +569,5 @@ class Bytes(unittest.TestCase):
             cornu.Int8Model(self.files("lite_read/int16")[0])
 
 
-class Crops(unittest.TestCase):
-    def test_shapes_are_those_of_training(self):
-        """In inference the images pass as they are, as in Keras."""
-        inputs = cornu.Input((8, 9, 3))
-        cut = cornu.layers.RandomCrop(4, 5)(inputs)
-        self.assertEqual(cut.shape, (None, 4, 5, 3))
-        first = cornu.layers.RandomCrop(4, 5, data_format="channels_first")
-        self.assertEqual(first(cornu.Input((3, 8, 9))).shape, (None, 3, 4, 5))
-        model = cornu.Model(inputs, cornu.layers.Conv2D(2, 1)(cut))
-        self.assertEqual(model.output_shape, (None, 4, 5, 2))
-        x = np.random.default_rng(0).random((2, 8, 9, 3)).astype("float32")
-        self.assertEqual(model.predict(x, verbose=0).shape, (2, 8, 9, 2))
-        model.compile("sgd", "mse")
-        model.fit(x, np.ones((2, 4, 5, 2)), verbose=0)
-
-
 if __name__ == "__main__":
     unittest.main()

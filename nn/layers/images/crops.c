@@ -73,18 +73,6 @@ static CornuTensor *somewhere(const CornuLayer *layer, const CornuCall *call, Co
     return cornu__resize(x, h, w, &(CornuResampling){ CORNU_BILINEAR, false });
 }
 
-/* The types are those of training, as in Keras: in inference the images pass as they are. */
-static CornuStatus crop_types(CornuLayer *layer, const CornuType *in, int in_count, CornuType *out)
-{
-    const CornuCropConfig *config = &((const Crop *)layer)->config;
-    const int axis = in[0].shape.rank - (cornu__channels_first(layer) ? 2 : 3);
-    (void)in_count;
-    out[0] = cornu_type_from(layer->compute, in[0].shape);
-    out[0].shape.extent[axis] = config->height;
-    out[0].shape.extent[axis + 1] = config->width;
-    return CORNU_OK;
-}
-
 /* ---- Classes ---- */
 
 static CornuStatus crops_resolve(CornuLayer *layer)
@@ -107,8 +95,7 @@ const CornuLayerClass cornu__center_crop_class = {
 };
 
 const CornuLayerClass cornu__random_crop_class = {
-    .class_name = "RandomCrop", .size = sizeof(Crop), .types = crop_types,
-    CORNU__CHANGES_IMAGES(somewhere, false),
+    .class_name = "RandomCrop", .size = sizeof(Crop), CORNU__CHANGES_IMAGES(somewhere, false),
     .keras = &(const CornuKerasClass){ CORNU__CONFIG(fields, Crop, crops_resolve) },
 };
 

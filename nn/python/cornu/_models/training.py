@@ -433,26 +433,28 @@ class Trained(Stepped):
     # ---- Prediction ----
 
     def _known_outputs(self):
-        """The dtype of each."""
+        """(shape of a row, dtype) of each."""
         if self._output_types is None:
-            self._output_types, self._predicted = [t.dtype for t in self.outputs], (None, None)
+            self._output_types = [(t.shape[1:], t.dtype) for t in self.outputs]
         return self._output_types
 
     def _outputs_for(self, xs, rows):
         """Arrays for the predictions of `rows` rows, of which xs are the first; of a function, of
-        all. What is known while a model is made are the shapes of training."""
-        kinds, given = self._known_outputs(), [a.shape for a in xs]
-        if self._predicted[0] != given:
-            lent, types = Borrowed(), (lib.type("CornuType") * len(kinds))()
+        all."""
+        shapes = [shape for shape, _ in self._known_outputs()]
+        if self.is_function or any(None in shape for shape in shapes):
+            lent = Borrowed()
+            types = (lib.type("CornuType") * len(shapes))()
             lib.cornu_model_predict_types(self.pointer, lent.arrays(xs), ctypes.addressof(types))
-            self._predicted = given, [shape_of(t.shape) for t in types]
-        return [np.zeros(shape if self.is_function else (rows,) + shape[1:], np.float32)
-                for shape in self._predicted[1]]
+            if self.is_function:
+                return [np.zeros(shape_of(t.shape), np.float32) for t in types]
+            shapes = [shape_of(t.shape)[1:] for t in types]
+        return [np.zeros((rows,) + shape, np.float32) for shape in shapes]
 
     def _returned(self, outputs):
         """In the form of the outputs; whole numbers as such."""
         outputs = [made if "float" in kind else made.astype(kind)
-                   for made, kind in zip(outputs, self._known_outputs())]
+                   for made, (_, kind) in zip(outputs, self._known_outputs())]
         return self._formed(outputs[0] if len(outputs) == 1 else outputs)
 
     def predict(self, x, batch_size: int = None, verbose="auto", steps: int = None,
