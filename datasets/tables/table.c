@@ -31,7 +31,7 @@ typedef struct {
     const CornuTableConfig *config;
     CornuTable    *table;
     CornuTableText text;
-    const CornuTableSource *source;   /* of rows that are no text; NULL: the text */
+    const CornuTableSource *source;   /* of rows not parsed from text; NULL: the text */
     Reading       *column;     /* owned */
     CornuField    *field;      /* owned: one for each column */
     int            columns, space, line_space;

@@ -41,7 +41,7 @@ struct CornuTable {
     CornuMissing    missing;
 };
 
-/* Rows that are no text: a column for each name. */
+/* Rows not parsed from text: a column for each name. */
 typedef struct {
     const char *const *names;
     int                count;

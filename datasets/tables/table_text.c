@@ -56,7 +56,7 @@ void cornu__table_text_seek(CornuTableText *text, int64_t byte, int64_t line, si
     text->ended = false;
 }
 
-/* Bytes that are no text, as a NUL at `at` shows. */
+/* Bytes of something other than text, as a NUL at `at` shows. */
 static CornuStatus refuse(const CornuTableText *text, const char *bytes, int64_t at)
 {
     const bool first = text->next == 0 && at > 0;

@@ -33,7 +33,7 @@ const DataSet *data_set(const char *name)
     return NULL;
 }
 
-/* Of an address the query is no part of the name. */
+/* The name of an address ends before its query. */
 static bool ends_with(const char *path, const char *suffix)
 {
     const size_t length = strstr(path, "://") ? strcspn(path, "?") : strlen(path);

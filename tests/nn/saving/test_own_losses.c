@@ -1,4 +1,4 @@
-/* Losses of a program's own, of whose files it is no part: layers that compute them. */
+/* Losses of a program, in files that are read without it: layers that compute them. */
 #include "golden_files.h"
 
 #include <stdlib.h>
