@@ -124,8 +124,8 @@ struct CornuWeight {
     CornuStored       stored;
     CornuKept         kept;          /* set before it has a value; arrays that are read and
                                         written are f32 */
-    float            *host;          /* a value written before compiling, else NULL; of 8 bits as
-                                        cornu__layer_read_bytes has them */
+    float            *host;          /* a value written before compiling, else NULL; of 8 bits
+                                        bytes, as `kept` says */
     CornuVariable    *variable;      /* the value after compiling, else NULL */
 };
 

@@ -136,8 +136,10 @@ bool        cornu__is_loss_layer_json(const json_t *value);
 CornuStatus cornu__loss_layer_from_json(const json_t *value, CornuLayer **layer);
 
 /* A loss of the program's own, of which the JSON has what it computes: {"layer", a traced layer of
- * y_true and y_pred, "reduction", "each_row"} as "traced". NULL with a pending error. */
+ * y_true and y_pred, "reduction", "each_row"} as "traced". NULL with a pending error. Layers are
+ * read by files that read losses, too, which therefore find it in a table (loss_readers.c). */
 CornuLoss *cornu__traced_loss_from_json(const json_t *value);
+extern CornuLoss *(*const cornu__read_traced_loss)(const json_t *value);
 
 /* The class that the JSON of a layer names; NULL if there is none. */
 const CornuLayerClass *cornu__json_class(const json_t *value);

@@ -153,7 +153,7 @@ static void *make_object(const CornuSerializableTable *table, const CornuSeriali
 /* What the library has of an object of the program's, which is not there. */
 static void *traced(const CornuSerializableTable *table, const json_t *value)
 {
-    CornuLoss *loss = cornu__traced_loss_from_json(value);
+    CornuLoss *loss = cornu__read_traced_loss(value);
     if (!loss || table != &cornu__metrics) return loss;
     const char  *record = loss->record;
     CornuMetric *metric = cornu_loss_metric(loss->name, loss);
