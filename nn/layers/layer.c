@@ -302,20 +302,32 @@ static CornuStatus write_kept(CornuWeight *weight, CornuArray from)
     return CORNU_OK;
 }
 
-/* Between f32 and 8 bits. */
-static CornuStatus convert_kept(const CornuWeight *weight, CornuArray bytes, float *x, bool write)
+/* The least number of 8 bits, whose byte is 128. */
+static float least_kept(const CornuWeight *weight)
+{
+    return kept_as(weight) == CORNU_KEPT_U8 ? 0.0f : -128.0f;
+}
+
+static void widen_kept(const CornuWeight *weight, CornuArray bytes, float *to)
+{
+    const int64_t  count = cornu_type_count(bytes.type);
+    const float    least = least_kept(weight);
+    const uint8_t *from = bytes.data;
+    for (int64_t i = 0; i < count; i++) to[i] = (float)(from[i] ^ 128) + least;
+}
+
+static CornuStatus narrow_kept(const CornuWeight *weight, const float *from, CornuArray bytes)
 {
     const int64_t count = cornu_type_count(bytes.type);
-    const float   low = kept_as(weight) == CORNU_KEPT_U8 ? 0.0f : -128.0f;
+    const float   least = least_kept(weight);
     uint8_t      *to = bytes.data;
     for (int64_t i = 0; i < count; i++) {
-        const float above = write ? x[i] - low : 0.0f;
+        const float above = from[i] - least;
         if (!(above >= 0.0f && above <= 255.0f) || (float)(uint8_t)above != above)
             return cornu__fail(CORNU_ERR_VALUE, "%s: element %lld is %g, expected a whole number "
-                               "from %g to %g", weight->path, (long long)i, x[i], low,
-                               low + 255.0f);
-        if (write) to[i] = (uint8_t)above ^ 128;
-        else       x[i] = (float)(to[i] ^ 128) + low;
+                               "from %g to %g", weight->path, (long long)i, from[i], least,
+                               least + 255.0f);
+        to[i] = (uint8_t)above ^ 128;
     }
     return CORNU_OK;
 }
@@ -327,7 +339,7 @@ CornuStatus cornu_weight_read(const CornuWeight *weight, CornuArray to)
     if (!kept_as(weight)) return read_kept(weight, to);
     const CornuArray bytes = new_values(kept_type(weight));
     CornuStatus      status = bytes.data ? read_kept(weight, bytes) : CORNU_ERR_MEMORY;
-    if (!status) status = convert_kept(weight, bytes, to.data, false);
+    if (!status) widen_kept(weight, bytes, to.data);
     cornu__release(bytes.data);
     return status;
 }
@@ -338,7 +350,7 @@ CornuStatus cornu_weight_write(CornuWeight *weight, CornuArray from)
     CORNU__TRY(check_type(weight, from));
     if (!kept_as(weight)) return write_kept(weight, from);
     const CornuArray bytes = new_values(kept_type(weight));
-    CornuStatus      status = bytes.data ? convert_kept(weight, bytes, from.data, true)
+    CornuStatus      status = bytes.data ? narrow_kept(weight, from.data, bytes)
                                          : CORNU_ERR_MEMORY;
     if (!status) status = write_kept(weight, bytes);
     cornu__release(bytes.data);
@@ -515,9 +527,7 @@ CornuTensor *cornu__layer_read_plain(CornuLayer *layer, const CornuCall *call, i
         return cornu_op_convert(description->weight(description->context, weight), dtype);
     CornuTensor *value = read_variable(weight, call);
     if (!kept_as(weight)) return cornu_op_convert(value, dtype);
-    value = cornu_op_convert(value, CORNU_F32);
-    CornuTensor *below = cornu_op_step(cornu_op_shift(value, -127.5));
-    value = cornu_op_subtract(value, cornu_op_scale(below, 256.0));
+    value = cornu__signed_bytes(value);
     if (kept_as(weight) == CORNU_KEPT_U8) value = cornu_op_shift(value, 128.0);
     return cornu_op_convert(value, dtype);
 }

@@ -32,6 +32,13 @@ CornuTensor *cornu__layer_lora(CornuLayer *layer, const CornuCall *call, int i, 
 
 void cornu__weight_free(CornuWeight *weight);
 
+/* The numbers, f32, that bytes, u8, are in two's complement. */
+static inline CornuTensor *cornu__signed_bytes(CornuTensor *bytes)
+{
+    CornuTensor *x = cornu_op_convert(bytes, CORNU_F32);
+    return cornu_op_subtract(x, cornu_op_scale(cornu_op_step(cornu_op_shift(x, -127.5)), 256.0));
+}
+
 /* For layers with weights of 8 bits: weight i in two's complement, as u8, less 128 if it is kept
  * from 0 on. */
 CornuTensor *cornu__layer_read_bytes(CornuLayer *layer, const CornuCall *call, int i);

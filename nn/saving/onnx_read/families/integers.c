@@ -87,8 +87,7 @@ static CornuTensor *unpacked(const CornuInt8Window *w, CornuTensor *panels)
     int64_t       elements;
     const int64_t segments = cornu__int8_segments(w, &elements);
     const CornuShape shape = cornu_tensor_shape(panels);
-    CornuTensor *x = cornu_op_convert(panels, CORNU_F32);
-    x = cornu_op_subtract(x, cornu_op_scale(cornu_op_step(cornu_op_shift(x, -127.5)), 256.0));
+    CornuTensor *x = cornu__signed_bytes(panels);
     x = cornu_op_transpose(x, (const int[]){ 1, 2, 4, 0, 3 });
     x = cornu_op_reshape(x, cornu_shape(segments, 4 * shape.extent[2], 16 * shape.extent[0]));
     x = cornu__slice_axis(cornu__slice_axis(x, 1, 0, elements), 2, 0, w->out_channels);
